@@ -1,0 +1,71 @@
+"""What callers get back about a call: one frozen value per answer, never an exception.
+
+Decides the shapes that harnesses, workers and operators see. Knows no Redis and no wire format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .states import State
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call has no value, in words fit for a model or an operator.
+
+    Attributes:
+        code: a stable word, for example ``tool_error``, ``invalid_arguments``, ``unknown_tool``, ``denied``,
+            ``expired``, ``cancelled``, ``attempts_exhausted``, ``interrupted``, ``worker_lost``.
+        message: one line of text; never holds arguments of secret fields.
+        details: JSON-like extra facts, for example the schema path that was violated.
+    """
+
+    code: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer for one call, in the order of the turn.
+
+    ``value`` counts only where ``state`` is ``State.SUCCEEDED``; false-like values are values. A call that is
+    not settled has ``settled`` false and, for ``unknown``, a ``failure`` that says what is not known.
+
+    Attributes:
+        key: the call key, 32 hex digits.
+        idempotency_key: what a handler forwards downstream.
+        call_id: the provider's id exactly as it came, None where none came.
+        replayed: True when this answer came from the store without execution being asked for now.
+        conflict: True when the submission named this call with another tool or other arguments (G6); the
+            rest of the answer then describes nothing but the refusal.
+        marks: facts about the stored form, for example ``{"truncated": true, "size": 70000000}`` or
+            ``{"lossy": true}``; empty as a rule.
+    """
+
+    key: str
+    idempotency_key: str
+    tool: str
+    call_id: str | None
+    position: int
+    state: State | None
+    value: Any = None
+    failure: Failure | None = None
+    replayed: bool = False
+    conflict: bool = False
+    attempt: int = 0
+    fence: int = 0
+    kind: str = "function"
+    marks: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> bool:
+        """True when the call has come to its final rest (unknown is not settled)."""
+        return self.conflict or (self.state is not None and self.state.is_settled)
+
+    @property
+    def pending(self) -> bool:
+        """True while the call waits or runs; an answer may still come without anyone asking."""
+        return not self.settled and self.state is not State.UNKNOWN
