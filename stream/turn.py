@@ -1,12 +1,15 @@
 """What a decoder hands over at the end of a turn: the calls, what became of the turn, and what it said.
 
-Frozen values, no behaviour beyond reading them. Words: DESIGN, and the policy in ``tests/data/conformance``.
+Frozen values, no behaviour beyond reading them; how a verdict comes about is not known here.
+The words are those of the policy in ``tests/data/conformance/README.md``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from .errors import TurnError, turn_error
 
 Dialect = Literal["openai-responses", "openai-chat", "anthropic", "google-generate", "google-interactions"]
 DIALECTS: tuple[Dialect, ...] = (
@@ -61,3 +64,89 @@ class RejectedCall:
     raw: str = ""
     turn_id: str | None = None
     echo: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """The provider's own words for what went wrong, kept apart from the text that a user may see.
+
+    Attributes:
+        code: the machine-readable kind (``overloaded_error``, ``rate_limit_exceeded``); None where none was given.
+        message: the provider's prose. It may quote the request: for logs, not for users.
+        status: the HTTP-like number or Google's status word; None where none was given.
+    """
+
+    code: str | None = None
+    message: str | None = None
+    status: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """One provider response, judged.
+
+    Attributes:
+        outcome: what became of the turn; only ``completed`` has calls.
+        calls: the calls to run, in order of first appearance.
+        rejected: the calls of a completed turn that are refused one by one.
+        text: the visible text of the assistant, as far as it came, whatever the outcome.
+        turn_id: the first non-empty response, message or interaction id; None where the server sent none.
+        assistant: what the provider wants to see again before the results, in order: content blocks (Anthropic),
+            output items (Responses), one message (Chat), parts of the model's content (Generate), steps
+            (Interactions). The calls in it are exactly ``calls`` and ``rejected`` by position; arguments are
+            always valid: ``{}`` for empty and for rejected ones. Empty unless the turn is ``completed`` or
+            ``paused``: any other turn leaves the history as it was.
+        stop: the provider's own word for the end (``tool_use``, ``STOP``); None where it sent none.
+        error: the provider's error; None where it reported none.
+        usage: the last usage object as it came; counts are the provider's.
+        diagnostics: what was odd, for a developer; the first one names the reason of a bad outcome.
+        limit: the name of the limit that was passed (see ``limits.py``); None if none was.
+        bytes_seen: bytes fed, whatever became of them.
+        tokens_seen: output tokens by ``usage``; None where the stream ended before it was told.
+    """
+
+    dialect: Dialect
+    outcome: TurnOutcome
+    calls: tuple[ToolCall, ...] = ()
+    rejected: tuple[RejectedCall, ...] = ()
+    text: str = ""
+    turn_id: str | None = None
+    assistant: tuple[dict[str, Any], ...] = ()
+    stop: str | None = None
+    error: ProviderError | None = None
+    usage: dict[str, Any] | None = None
+    diagnostics: tuple[str, ...] = ()
+    limit: str | None = None
+    bytes_seen: int = 0
+    tokens_seen: int | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the turn lacks its proper end: cut by a length limit, or the stream just stopped."""
+        return self.outcome == "truncated"
+
+    def require_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of a completed turn.
+
+        Raises:
+            TurnError: the subclass for this outcome, when the turn is not ``completed``.
+        """
+        if self.outcome != "completed":
+            raise self._error()
+        return self.calls
+
+    def _error(self) -> TurnError:
+        error = self.error or ProviderError()
+        return turn_error(
+            self.outcome,
+            dialect=self.dialect,
+            turn_id=self.turn_id,
+            reason=self.diagnostics[0] if self.diagnostics else None,
+            stop=self.stop,
+            code=error.code,
+            message=error.message,
+            status=error.status,
+            limit=self.limit,
+            bytes_seen=self.bytes_seen,
+            tokens_seen=self.tokens_seen,
+        )
