@@ -43,6 +43,8 @@ class Outcome:
             rest of the answer then describes nothing but the refusal.
         marks: facts about the stored form, for example ``{"truncated": true, "size": 70000000}`` or
             ``{"lossy": true}``; empty as a rule.
+        echo: sibling fields of the call that the provider wants back with its result (caller, toolset name,
+            namespace, ...), as the decoder kept them; empty as a rule.
     """
 
     key: str
@@ -59,6 +61,7 @@ class Outcome:
     fence: int = 0
     kind: str = "function"
     marks: dict[str, Any] = field(default_factory=dict)
+    echo: dict[str, Any] = field(default_factory=dict)
 
     @property
     def settled(self) -> bool:
