@@ -1,0 +1,73 @@
+# Needs Python 3.11 or newer with venv, and make. Everything else is installed into .venv, pinned by constraints.txt.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+SOURCES = worker store stream ops
+# The first interpreter that really starts and is new enough: version managers leave shims that do not.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+PYTEST  ?= $(BIN)/python -m pytest
+ARGS    ?=
+SECONDS ?= 120
+INSTALL  = -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fmt fuzz matrix chaos bench dist clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP) ## install everything into .venv; quick when nothing changed
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 found. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
+	@echo "Installing into $(VENV) ..."
+	@$(BIN)/python $(INSTALL) pip
+	@$(BIN)/python $(INSTALL) --build-constraint constraints.txt -e . --group test --group sdk --group check
+	@touch $@
+
+demo: setup ## run the whole path on an embedded server, with recorded streams and a killed worker
+	@$(BIN)/toolonce demo
+
+test: setup ## run all tests; narrow with ARGS="tests/store -x"
+	@$(PYTEST) $(ARGS)
+
+check: setup ## lint, format, types, import borders, sizes: what CI asks of the text
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_sizes.py
+	$(BIN)/python scripts/check_words.py
+	@if command -v luacheck >/dev/null; then luacheck --quiet store/lua; else echo "luacheck is not installed: Lua not linted"; fi
+
+fmt: setup ## format the code and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+fuzz: setup ## run the property tests with a hundred times the examples
+	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
+
+matrix: ## run all tests on every Python of PYTHONS that is installed
+	@for python in $(PYTHONS); do \
+		$$python -c '' >/dev/null 2>&1 || { echo "== $$python is not installed: skipped"; continue; }; \
+		echo "== $$python"; venv=.cache/matrix-$$(basename $$python); \
+		$(MAKE) --no-print-directory test PYTHON=$$python VENV=$$venv || exit 1; \
+	done
+
+chaos: setup ## kill workers and servers at random for SECONDS and count the effects
+	$(BIN)/python -m tests.crash.chaos --seconds $(SECONDS)
+
+bench: setup ## calls per second against RQ's own worker, on one fsyncing server
+	$(BIN)/python benchmarks/worker.py
+
+dist: setup ## build the sdist, and the wheel from it
+	rm -rf build dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build
+
+clean: ## remove what this file made
+	rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
