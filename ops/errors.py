@@ -1,0 +1,34 @@
+"""What can go wrong on the operator's side, each with the exit code that the command line gives it.
+
+OpsError
+  EmbeddedServerError       the server that we start ourselves cannot be had
+    NoServerBinary          no usable valkey-server or redis-server on this machine
+    DataFolderRefused       the folder is not ours, not readable, or belongs to another server
+    ServerNotStarted        the server ended before it answered, or did not answer in time
+"""
+
+from __future__ import annotations
+
+
+class OpsError(Exception):
+    """One line that names the cause and the way out; shown to the operator as it is."""
+
+    exit_code = 1
+
+
+class EmbeddedServerError(OpsError):
+    """There is no embedded server to talk to."""
+
+    exit_code = 3
+
+
+class NoServerBinary(EmbeddedServerError):
+    """No server program fits; the message holds the one command that helps."""
+
+
+class DataFolderRefused(EmbeddedServerError):
+    """The data folder may not be used, by us or by the server at hand; nothing in it was changed."""
+
+
+class ServerNotStarted(EmbeddedServerError):
+    """The server did not come to answer; the message ends with its own last words."""

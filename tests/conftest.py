@@ -1,0 +1,49 @@
+"""Fixtures that all tests share, and what must be true when the session ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.leftovers import MARK, bare_modules, leftover_processes
+from tests.support.redis_server import RealServer
+from tests.support.wait import wait_until
+
+os.environ[MARK] = uuid4().hex
+
+# The machine's speed is no property of the code. A run in CI finds what any run finds: new examples are `make fuzz`.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
+settings.register_profile("fuzz", settings.get_profile("default"), max_examples=10_000)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    yield
+    wait_until(lambda: not leftover_processes(), 5, "no process of the tests is left; see tests/support/leftovers.py")
+    assert not bare_modules(), "imported without `toolonce.`: these are second copies with other classes"
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RealServer]:
+    """One durable server for the session. Tests keep apart by namespace; one that kills or fills it takes its own."""
+    with RealServer() as server:
+        yield server
+
+
+@pytest.fixture
+def own_server() -> Iterator[RealServer]:
+    """A durable server for this test alone, to be killed, paused and filled."""
+    with RealServer() as server:
+        yield server
+
+
+@pytest.fixture
+def namespace() -> str:
+    """A namespace that no other test uses."""
+    return f"test-{uuid4().hex[:12]}"
