@@ -1,0 +1,151 @@
+"""What the model is told about a call that has no value: what happened, what did not, and what to do now.
+
+Decides words only. Each text says whether anything was executed, since that is what the model's next step hangs on;
+an unknown call's text forbids claiming success and forbids calling again. Knows no provider and no wire format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..store.outcomes import Failure, Outcome
+from ..store.states import State
+
+_NOTHING_RAN = "Nothing was executed."
+_CORRECT = "Correct the arguments and call it again."
+
+# Failure code -> (what happened, what to do). `{tool}` is the tool's name.
+_FAILURES: dict[str, tuple[str, str]] = {
+    "invalid_arguments": (f"The arguments for {{tool}} were not accepted. {_NOTHING_RAN}", _CORRECT),
+    "invalid_json": (f"The arguments for {{tool}} were not valid JSON. {_NOTHING_RAN}", _CORRECT),
+    "not_an_object": (f"The arguments for {{tool}} were not a JSON object. {_NOTHING_RAN}", _CORRECT),
+    "duplicate_key": (f"The arguments for {{tool}} name one member twice. {_NOTHING_RAN}", _CORRECT),
+    "non_finite": (f"The arguments for {{tool}} hold a number that is not finite. {_NOTHING_RAN}", _CORRECT),
+    "lone_surrogate": (f"The arguments for {{tool}} hold half of a surrogate pair. {_NOTHING_RAN}", _CORRECT),
+    "too_deep": (f"The arguments for {{tool}} are nested too deeply. {_NOTHING_RAN}", _CORRECT),
+    "too_large": (f"The arguments for {{tool}} are too large. {_NOTHING_RAN}", _CORRECT),
+    "unknown_tool": (
+        f"There is no tool named {{tool}}. {_NOTHING_RAN}",
+        "Use only the tools that are offered, by their exact names.",
+    ),
+    "denied": (
+        f"The call of {{tool}} was denied by a person. {_NOTHING_RAN}",
+        "Do not call it again unless you are asked to; say that it was not done.",
+    ),
+    "attempts_exhausted": (
+        "{tool} failed on every attempt it was allowed.",
+        "Say that it failed. Calling it again now will probably fail as well.",
+    ),
+}
+
+# State -> the same, for codes that are not listed above.
+_STATES: dict[State, tuple[str, str]] = {
+    State.FAILED: (
+        "{tool} failed.",
+        "Do not say that it succeeded. Call it again only with a change that removes the cause.",
+    ),
+    State.REFUSED: (
+        f"The call of {{tool}} was refused. {_NOTHING_RAN}",
+        "Do not repeat the same call; say that it was not done.",
+    ),
+    State.CANCELLED: (
+        f"The call of {{tool}} was cancelled before it started. {_NOTHING_RAN}",
+        "Do not call it again unless you are asked to; say that it was not done.",
+    ),
+    State.EXPIRED: (
+        f"The call of {{tool}} expired before it started: its time ran out. {_NOTHING_RAN}",
+        "Say that it was not done. Call it again only if it is still wanted.",
+    ),
+    State.UNKNOWN: (
+        "{tool} was started, and it is not known whether it took effect.",
+        "Do not say that it succeeded, and do not say that it failed. Do not call it again: that could repeat the "
+        "effect. Say that the outcome is unconfirmed and being looked into.",
+    ),
+}
+
+_CONFLICT = (
+    f"This call of {{tool}} has the identity of an earlier call with another tool or other arguments. {_NOTHING_RAN}",
+    "The earlier call stands. Make a new call if this one is wanted as well.",
+)
+
+_PENDING_ADVICE = (
+    "It is not finished: do not say that it succeeded or that it failed. Do not call it again; it goes on by itself "
+    "and its outcome will be reported separately."
+)
+_PENDING: dict[State | None, str] = {
+    State.RUNNING: "{tool} is still running and has no result yet.",
+    State.QUEUED: "{tool} is waiting for its turn to run and has no result yet.",
+    State.HELD: "{tool} is held back and has no result yet.",
+    None: "{tool} has no result yet.",
+}
+_HELD: dict[str, str] = {
+    "approval": "{tool} waits for a person's approval and has no result yet.",
+    "order": "{tool} waits for an earlier call to finish and has no result yet.",
+    "no_worker": "{tool} waits for a worker that serves it and has no result yet.",
+}
+
+
+def words(outcome: Outcome) -> str:
+    """The text for a call without a value: a first line with the code, facts, advice.
+
+    Not for a succeeded call; its value speaks for itself.
+    """
+    assert outcome.state is not State.SUCCEEDED or outcome.conflict, "a success is told by its value"
+    if outcome.conflict:
+        return _join("Error [conflict]", outcome, _CONFLICT, None)
+    if outcome.pending and not (outcome.state is None and outcome.failure):
+        happened = _HELD.get(_hold(outcome), _PENDING[outcome.state])
+        return _join(f"Pending [{outcome.state or 'no_result'}]", outcome, (happened, _PENDING_ADVICE), None)
+    code = outcome.failure.code if outcome.failure else str(outcome.state)
+    known = outcome.state is not State.UNKNOWN
+    head = f"Error [{code}]" if known else "Error [unknown]"
+    return _join(head, outcome, _failure_words(outcome, code), outcome.failure)
+
+
+def is_error(outcome: Outcome) -> bool:
+    """Whether the provider's error flag belongs on it: not for a value, and not for a call that is still open."""
+    return outcome.conflict or not (outcome.state is State.SUCCEEDED or outcome.pending) or _unadmitted(outcome)
+
+
+def _unadmitted(outcome: Outcome) -> bool:
+    return outcome.state is None and outcome.failure is not None
+
+
+def _hold(outcome: Outcome) -> str:
+    return outcome.failure.code if outcome.state is State.HELD and outcome.failure else ""
+
+
+def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
+    state = outcome.state or State.REFUSED
+    return _STATES[state] if state is State.UNKNOWN else _FAILURES.get(code, _STATES[state])
+
+
+def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure | None) -> str:
+    happened, advice = (text.format(tool=f"`{outcome.tool}`") for text in told)
+    return "\n".join([f"{head}: {happened}", *(_facts(failure) if failure else ()), advice])
+
+
+def _facts(failure: Failure) -> Iterator[str]:
+    if failure.message:
+        yield f"Reason: {failure.message}"
+    for error in failure.details.get("errors") or [failure.details]:
+        if where := _place(error):
+            yield where
+
+
+def _place(error: dict[str, Any]) -> str:
+    """Where the arguments break the schema, e.g. ``At /cents (schema /properties/cents/type): ...``; or nothing."""
+    at, rule = _pointer(error.get("path")), _pointer(error.get("schema_path"))
+    if at is None and rule is None:
+        return ""
+    place = "At the top" if not at else f"At {at}"
+    why = f": {error['message']}" if error.get("message") else ""
+    return place + (f" (schema {rule})" if rule else "") + why
+
+
+def _pointer(path: Sequence[str | int] | str | None) -> str | None:
+    """A JSON pointer, from one or from a list of steps."""
+    if path is None or isinstance(path, str):
+        return path
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
