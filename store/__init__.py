@@ -1,0 +1,1 @@
+"""The truth about calls: identity, records, states and every script that changes them."""

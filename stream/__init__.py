@@ -1,0 +1,1 @@
+"""The way in and back: provider streams to turns and calls, outcomes to replies."""
