@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Self
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.support.wait import wait_until
 from toolonce.ops.server_binary import choose_binary
@@ -57,7 +59,7 @@ class RealServer:
 
     def client(self) -> redis.Redis:
         """A new client that re-sends nothing by itself."""
-        return redis.Redis.from_url(self.url, decode_responses=True, retry=None)
+        return redis.Redis.from_url(self.url, decode_responses=True, retry=Retry(NoBackoff(), 0))
 
     def start(self) -> Self:
         """Start it, or start it again with its data; returns once it answers."""
