@@ -41,10 +41,10 @@ class Answer:
         return text_of(self.parts)
 
 
-def answer(outcome: Outcome, call_id: str | None) -> Answer:
-    """The answer for an outcome, under the id to send."""
+def answer(outcome: Outcome, call_id: str | None, *, echoed: bool = True) -> Answer:
+    """The answer for an outcome, under the id to send; without the echo fields unless ``echoed``."""
     parts, flag = _parts(outcome)
-    return Answer(call_id, outcome.tool, outcome.kind, parts, flag, outcome.echo)
+    return Answer(call_id, outcome.tool, outcome.kind, parts, flag, outcome.echo if echoed else {})
 
 
 def for_model(outcome: Outcome) -> str:

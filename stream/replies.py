@@ -31,7 +31,9 @@ _MODULES: dict[str, ReplyModule] = {
 }
 
 
-def replies(dialect: str, outcomes: Iterable[Outcome], *, turn_id: str | None) -> list[Message]:
+def replies(
+    dialect: str, outcomes: Iterable[Outcome], *, turn_id: str | None, came_in: str | None = None
+) -> list[Message]:
     """The provider-shaped results of one turn: exactly one per outcome, in call order, whatever order they came in.
 
     An open call is answered, too: a provider refuses a history with an unanswered call. Its words say that the result
@@ -41,6 +43,7 @@ def replies(dialect: str, outcomes: Iterable[Outcome], *, turn_id: str | None) -
         dialect: the provider that is asked next, not necessarily the one that made the calls.
         outcomes: one for each call of the turn, rejected ones included.
         turn_id: the one the turn was submitted under; stand-ins for missing and refused ids are made from it.
+        came_in: the dialect that made the calls, where it is another one; its echo fields mean nothing here.
 
     Returns:
         Messages, contents or input items, to be appended after ``history()``; empty where the turn had no calls.
@@ -54,7 +57,8 @@ def replies(dialect: str, outcomes: Iterable[Outcome], *, turn_id: str | None) -
     if len({outcome.position for outcome in ordered}) < len(ordered):
         raise ValueError("two outcomes for one call: a call has exactly one result")
     ids = outbound_ids(module.IDS, turn_id, [outcome.call_id for outcome in ordered])
-    answers = [answer(outcome, call_id) for outcome, call_id in zip(ordered, ids, strict=True)]
+    echoed = came_in in (None, dialect)
+    answers = [answer(outcome, call_id, echoed=echoed) for outcome, call_id in zip(ordered, ids, strict=True)]
     return [sendable(message) for message in module.results(answers)]
 
 

@@ -41,7 +41,7 @@ def outbound_ids(rule: IdRule, turn_id: str | None, call_ids: Sequence[str | Non
     Of equal ids the first keeps its own. None occurs only where ``rule.pairs`` is False.
     """
     if not rule.pairs:
-        return tuple(call_id if rule.accepts(call_id) else None for call_id in call_ids)
+        return tuple(call_id or None for call_id in call_ids)
     kept = {call_id: position for position, call_id in reversed(list(enumerate(call_ids))) if rule.accepts(call_id)}
     taken: set[str | None] = set(kept)
     sent: list[str | None] = []

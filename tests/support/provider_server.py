@@ -1,0 +1,129 @@
+"""A local server that plays the five providers' endpoints: it judges each request as they would and answers.
+
+A good request gets the next scripted answer, or a short text in the dialect's own shape; a bad one gets the provider's
+400 with the reason. All requests are kept for the test to look at.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+from tests.support.provider_rules import refusal
+
+_TEXT = "Done."
+ANSWERS: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "id": "chatcmpl-9",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": _TEXT}, "finish_reason": "stop"}],
+    },
+    "openai-responses": {
+        "id": "resp_9",
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "status": "completed",
+        "output": [
+            {
+                "type": "message",
+                "id": "msg_9",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": _TEXT, "annotations": []}],
+            }
+        ],
+    },
+    "anthropic": {
+        "id": "msg_9",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": _TEXT}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+    "google-generate": {
+        "responseId": "r9",
+        "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": _TEXT}]}, "finishReason": "STOP"}],
+    },
+    "google-interactions": {
+        "id": "int_9",
+        "status": "completed",
+        "steps": [{"type": "model_output", "content": [{"type": "text", "text": _TEXT}]}],
+    },
+}
+
+
+def dialect_of(path: str) -> str | None:
+    """The dialect that an endpoint speaks."""
+    route = path.split("?")[0]
+    endings = {
+        "/chat/completions": "openai-chat",
+        "/responses": "openai-responses",
+        "/messages": "anthropic",
+        ":generateContent": "google-generate",
+        ":streamGenerateContent": "google-generate",
+        "/interactions": "google-interactions",
+    }
+    return next((dialect for ending, dialect in endings.items() if route.endswith(ending)), None)
+
+
+class ProviderServer:
+    """Use as a context manager. ``requests`` holds (dialect, body) of all requests, ``refusals`` the reasons given."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.refusals: list[str] = []
+        self.script: deque[bytes] = deque()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http.daemon_threads = False  # closing waits for the last answer: no thread outlives the test
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def __enter__(self) -> ProviderServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def answer(self, dialect: str | None, body: dict[str, Any]) -> tuple[int, bytes]:
+        """Status and body for one request."""
+        if dialect is None:
+            return 404, b'{"error":{"message":"no such endpoint"}}'
+        self.requests.append((dialect, body))
+        if reason := refusal(dialect, body):
+            self.refusals.append(reason)
+            error = {"type": "error", "error": {"type": "invalid_request_error", "code": 400, "message": reason}}
+            return 400, json.dumps(error).encode()
+        return 200, self.script.popleft() if self.script else json.dumps(ANSWERS[dialect]).encode()
+
+
+def _handler(server: ProviderServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            status, answer = server.answer(dialect_of(self.path), body)
+            kind = "text/event-stream" if answer.startswith((b"event:", b"data:")) else "application/json"
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
