@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from toolonce.store.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 
 
