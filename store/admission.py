@@ -1,0 +1,195 @@
+"""Looking up and admitting the calls of a turn. Each function is one script; see its header for the contract.
+
+Lookup answers what is settled or open, at one round trip and without any tool spec; only new calls are admitted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .answers import failure_json, read_outcome
+from .errors import StoreFull
+from .keys import Namespace
+from .outcomes import Failure, Outcome
+from .pointers import job_fields
+from .scripts import Arg, Invocation, load
+from .specs import ToolSpec
+from .states import State
+
+RECORD_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """A call with its identity: what lookup needs.
+
+    Attributes:
+        fingerprints: one per configured key, the current key's first; unkeyed where there is no keyring.
+    """
+
+    key: str
+    fingerprints: tuple[str, ...]
+
+    @property
+    def idempotency_key(self) -> str:
+        return f"{self.key}-{self.fingerprints[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call that is to be stored: what was asked for, and what the tool's spec makes of it.
+
+    Attributes:
+        arguments: JSON text; for custom tools the JSON text of the input text; encrypted where `secret`.
+        refusal: set where admission refuses the call; it is stored with this answer and never run.
+        held: reason to hold it (``approval``, ``no_worker``), or "".
+        lanes: order keys; calls that share one run one by one, in order of admission.
+        predecessors: call keys that must succeed first.
+    """
+
+    identity: Identified
+    tool: str
+    arguments: str
+    position: int
+    call_id: str | None
+    spec: ToolSpec | None = None
+    kind: str = "function"
+    refusal: Failure | None = None
+    held: str = ""
+    lanes: tuple[str, ...] = ()
+    predecessors: tuple[str, ...] = ()
+    echo: dict[str, Any] = field(default_factory=dict)
+    key_id: str = ""
+    secret: bool = False
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The unit of admission: whose it is, and under what its calls are listed."""
+
+    scope: str
+    turn_id: str
+    key: str
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxEntry:
+    """The inbox entry that admission acknowledges in the same step."""
+
+    stream: str
+    group: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What is stored; None for calls that are not. `specs_version` tells when the published specs changed."""
+
+    specs_version: int
+    outcomes: tuple[Outcome | None, ...]
+
+
+def lookup(space: Namespace, calls: Sequence[Identified]) -> Invocation[Lookup]:
+    """What the store knows of these calls, in their order. Reads only."""
+
+    def read(reply: list[Any]) -> Lookup:
+        found = tuple(_stored(call.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
+        return Lookup(int(reply[0]), found)
+
+    args: list[Arg] = []
+    for call in calls:
+        args += (call.key, len(call.fingerprints), *call.fingerprints)
+    return Invocation(load("lookup"), space.root, tuple(args), read)
+
+
+def _stored(key: str, answer: list[Any]) -> Outcome | None:
+    if answer[0] == b"none":
+        return None
+    return read_outcome(key, answer[1], replayed=True, conflict=answer[0] == b"conflict")
+
+
+def admit(
+    space: Namespace,
+    turn: Turn,
+    calls: Sequence[NewCall],
+    *,
+    request_id: str,
+    queue_limit: int = 0,
+    entry: InboxEntry | None = None,
+) -> Invocation[tuple[Outcome, ...]]:
+    """Store the new calls of one turn, whole, in one atomic step; those that are stored already stay untouched.
+
+    When the reply is lost the step may or may not have happened; sent again under the same request id it answers the
+    same. Call keys and predecessors are the caller's to compute (`identity`).
+
+    Raises (when run):
+        StoreFull: a queue is at `queue_limit`; nothing was stored.
+    """
+
+    def read(reply: list[Any]) -> tuple[Outcome, ...]:
+        if reply[0] == b"full":
+            raise StoreFull(f"queue {reply[1].decode()!r} holds {queue_limit} calls; start workers or raise the limit")
+        return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
+
+    job = job_fields()
+    inbox = (entry.stream, entry.group, entry.entry) if entry else ("", "", "")
+    args: list[Arg] = [request_id, turn.key, queue_limit, *inbox, len(job), *job]
+    for call in calls:
+        args += _call_args(turn, call)
+    return Invocation(load("admit"), space.root, tuple(args), read)
+
+
+def _admitted(key: str, answer: list[Any]) -> Outcome:
+    verdict = answer[0]
+    return read_outcome(key, answer[1], replayed=verdict == b"found", conflict=verdict == b"conflict")
+
+
+def _call_args(turn: Turn, call: NewCall) -> list[Arg]:
+    state = State.REFUSED if call.refusal else State.HELD if call.held else State.QUEUED
+    approval = call.spec.approval_ms if call.spec else 0
+    stored = _record(turn, call)
+    prints = call.identity.fingerprints
+    out: list[Arg] = [call.identity.key, state, call.refusal.code if call.refusal else call.held, approval]
+    out += (len(prints), *prints, len(call.predecessors), *call.predecessors, len(stored) * 2)
+    for name, value in stored.items():
+        out += (name, value)
+    return out
+
+
+def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
+    spec = call.spec or ToolSpec(call.tool)
+    record: dict[str, Arg] = {
+        "v": RECORD_VERSION,
+        "fp": call.identity.fingerprints[0],
+        "kid": call.key_id,
+        "ikey": call.identity.idempotency_key,
+        "tool": call.tool,
+        "version": spec.version,
+        "kind": call.kind,
+        "args": call.arguments,
+        "scope": turn.scope,
+        "tenant": turn.tenant,
+        "turn": turn.turn_id,
+        "position": call.position,
+        "queue": spec.queue,
+        "effect": spec.effect,
+        "begins": int(spec.begins),
+        "attempt": 0,
+        "attempt_limit": spec.max_attempts,
+        "max_attempts": spec.max_attempts,
+        "deadline_ms": spec.deadline_ms,
+        "secret": int(call.secret),
+    }
+    optional = {
+        "call_id": call.call_id,
+        "lanes": "\n".join(call.lanes) or None,
+        "echo": json.dumps(call.echo) if call.echo else None,
+        "error": failure_json(call.refusal) or None,
+        "trace": call.trace or None,
+    }
+    return record | {name: value for name, value in optional.items() if value is not None}

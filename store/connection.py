@@ -1,0 +1,179 @@
+"""Runs invocations on a server: one round trip each, sent again by us when a reply is lost.
+
+The client's own retries are off: redis-py re-sends after a lost reply, and pipelines and counters were then applied
+twice. Every script of ours answers the same when it comes twice, so re-sending is ours to do, within a limit.
+Threads share a pool of connections; a slot of a worker keeps one of its own (`dedicated`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from redis import ConnectionPool
+from redis.backoff import NoBackoff
+from redis.connection import AbstractConnection
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+from tenacity import RetryCallState, wait_random_exponential
+
+from .errors import StoreFull, StoreUnavailable
+from .keys import Namespace
+from .scripts import Arg, Invocation
+
+T = TypeVar("T")
+_LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+_WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to keep trying, seconds: for one reply, and over all re-sends of one operation."""
+
+    reply: float = 10.0
+    total: float = 20.0
+
+
+class Link:
+    """One connection. Not for two threads at once; survives the server's restart."""
+
+    def __init__(self, raw: AbstractConnection, patience: Patience) -> None:
+        self._raw = raw
+        self._patience = patience
+
+    def run(self, invocation: Invocation[T]) -> T:
+        """Send one script and read its answer.
+
+        Raises:
+            StoreUnavailable: no answer within the patience; safe to do again.
+            StoreFull: the server has no memory left for this operation; nothing was written.
+        """
+        return invocation.read(self._persist(lambda: self._evaluate(invocation)))
+
+    def command(self, *args: Arg) -> Any:
+        """One plain command that may be sent again after a lost reply (reads, SUBSCRIBE-like, idempotent writes)."""
+        return self._persist(lambda: self._exchange(args))
+
+    def once(self, *args: Arg, timeout: float | None = None) -> Any:
+        """One plain command, never sent again (BLMOVE). Raises redis-py's errors as they are; the link stays usable."""
+        try:
+            return self._exchange(args, timeout=timeout)
+        except _LOST:
+            self._raw.disconnect()
+            raise
+
+    def close(self) -> None:
+        self._raw.disconnect()
+
+    def _evaluate(self, invocation: Invocation[Any]) -> Any:
+        try:
+            return self._exchange(invocation.command())
+        except NoScriptError:
+            return self._exchange(invocation.full_command())
+
+    def _exchange(self, args: tuple[Arg, ...], timeout: float | None = None) -> Any:
+        raw = self._raw
+        raw.send_command(*args)
+        if timeout is None:
+            return raw.read_response()
+        return raw.read_response(timeout=timeout, disconnect_on_error=True)
+
+    def _persist(self, attempt: Callable[[], Any]) -> Any:
+        until = time.monotonic() + self._patience.total
+        tries = 0
+        while True:
+            try:
+                return attempt()
+            except OutOfMemoryError as error:
+                raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
+            except _LOST as error:
+                self._raw.disconnect()
+                tries += 1
+                pause = _pause(tries)
+                if time.monotonic() + pause > until:
+                    raise StoreUnavailable(f"no answer from Redis: {_brief(error)}") from error
+                time.sleep(pause)
+
+
+class Connection:
+    """A server and a namespace; runs invocations from any thread.
+
+    Args:
+        url: ``redis://``, ``rediss://`` or ``unix://``, as redis-py reads them.
+        namespace: this installation's share of the server.
+    """
+
+    def __init__(self, url: str, *, namespace: str = "toolonce", patience: Patience | None = None) -> None:
+        self.url = url
+        self.space = Namespace(namespace)
+        self._patience = patience or Patience()
+        self.pool = ConnectionPool.from_url(
+            url,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=self._patience.reply,
+            socket_connect_timeout=self._patience.reply,
+            max_connections=10_000,
+        )
+
+    def run(self, invocation: Invocation[T]) -> T:
+        """Run one operation; see `Link.run` for what it raises."""
+        with self._borrowed() as link:
+            return link.run(invocation)
+
+    def command(self, *args: Arg) -> Any:
+        """One plain command; see `Link.command`."""
+        with self._borrowed() as link:
+            return link.command(*args)
+
+    def dedicated(self) -> Link:
+        """A connection of its own, outside the pool's turns; close it yourself."""
+        return Link(self.pool.make_connection(), self._patience)
+
+    def ping(self) -> None:
+        """Ask once.
+
+        Raises:
+            StoreUnavailable: nobody answers at this URL.
+        """
+        link = Link(self.pool.make_connection(), Patience(self._patience.reply, 0))
+        try:
+            link.command("PING")
+        except ResponseError as error:
+            raise StoreUnavailable(f"Redis refuses: {error}") from error
+        finally:
+            link.close()
+
+    def close(self) -> None:
+        self.pool.disconnect()
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Link]:
+        try:
+            raw = self.pool.get_connection()
+        except _LOST:
+            raw = self.pool.make_connection()  # connects when it sends, and is patient there
+            link = Link(raw, self._patience)
+            try:
+                yield link
+            finally:
+                link.close()
+            return
+        try:
+            yield Link(raw, self._patience)
+        finally:
+            self.pool.release(raw)
+
+
+def _pause(tries: int) -> float:
+    state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
+    state.attempt_number = tries
+    return _WAIT(state)
+
+
+def _brief(error: RedisError | OSError) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,51 @@
+"""Errors of the store. Expected answers (settled, busy, conflict, ...) are values; these are for what must not pass.
+
+    StoreError
+      StoreUnavailable      the server cannot be reached or did not answer; what was sent may or may not have happened
+      StoreUnsafe           the server would lose or evict records; refused before anything is written
+      StoreFull             admission is stopped: memory watermark or queue limit; nothing was written
+      StoreMisuse           the caller's mistake
+        NoToolsPublished    no worker has published any tool
+        TurnIdMissing       the turn has no usable id and none was given
+        KeyringMissing      a tool has secret fields and no keys are configured
+      CorruptRecord         a stored record cannot be read by this version
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Base of all; never raised itself. The message is one line: the cause and the way out."""
+
+
+class StoreUnavailable(StoreError):
+    """The server cannot be reached, or the reply was lost for longer than we re-send. Safe to do again: each script
+    answers the same when it comes twice."""
+
+
+class StoreUnsafe(StoreError):
+    """The server keeps nothing on disk, or may evict what it keeps."""
+
+
+class StoreFull(StoreError):
+    """Nothing new is admitted for now; running work still settles."""
+
+
+class StoreMisuse(StoreError):
+    """The caller's mistake."""
+
+
+class NoToolsPublished(StoreMisuse):
+    """No worker has ever published a tool in this namespace, so nothing can be validated or run."""
+
+
+class TurnIdMissing(StoreMisuse):
+    """The turn carries no usable id; without one, a repeat cannot be told from a new call."""
+
+
+class KeyringMissing(StoreMisuse):
+    """Secret fields need TOOLONCE_KEYS, at the worker and at every harness that submits them."""
+
+
+class CorruptRecord(StoreError):
+    """A stored record has a version or a shape that this release does not know."""

@@ -1,0 +1,211 @@
+"""What a worker says about a call it has taken: claim, renew, begin, settle, release, interrupt.
+
+Each function is one atomic script on Redis time. All but claim are accepted while state and fence still match, even
+past the lease; none can overwrite what a successor, or an operator, has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .answers import failure_json
+from .keys import Namespace
+from .outcomes import Failure
+from .pointers import call_of
+from .scripts import Arg, Invocation, load, number, text
+from .specs import Effect
+from .states import State
+
+RUN_FIELDS = (
+    "tool", "version", "kind", "args", "ikey", "scope", "tenant", "turn", "call_id", "position",
+    "effect", "begins", "attempt", "attempt_limit", "deadline_at", "secret", "cancel_requested", "trace",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One arrival of a pointer at a worker. The token is new for each delivery, never the worker's name."""
+
+    job_id: str
+    queue: str
+    token: str
+    worker: str
+
+    @property
+    def call(self) -> str:
+        return call_of(self.job_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The right to run a call, under a fence, until the lease ends or is renewed.
+
+    Attributes:
+        arguments: JSON text as admitted (encrypted where `secret`).
+        deadline_at: ms of Redis time, None for none.
+    """
+
+    call: str
+    fence: int
+    token: str
+    worker: str
+    tool: str
+    version: str
+    kind: str
+    arguments: str
+    idempotency_key: str
+    scope: str
+    tenant: str
+    turn_id: str
+    call_id: str | None
+    position: int
+    effect: Effect
+    begins: bool
+    attempt: int
+    attempt_limit: int
+    deadline_at: int | None
+    secret: bool
+    cancel_requested: bool
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """Why a claimed pointer gives no run: ``settled``, ``busy``, ``held``, ``parked``, ``unknown`` or ``gone``."""
+
+    why: str
+    detail: str = ""
+
+
+def claim(space: Namespace, delivery: Delivery, *, lease_ms: int, seen_fence: int = 0) -> Invocation[Run | NotRun]:
+    """Take the right to run the call that a pointer names.
+
+    Sent again after a lost reply, the same delivery gets its own claim again. `seen_fence` is the highest fence this
+    process knows; a store that knows less has lost writes, and holds mutating calls from then on.
+
+    Raises:
+        ValueError: the lease is not positive.
+    """
+    if lease_ms <= 0:
+        raise ValueError(f"a lease of {lease_ms} ms protects nothing; use a positive number")
+    args = (delivery.call, delivery.job_id, delivery.queue, delivery.token, delivery.worker, lease_ms, seen_fence)
+
+    def read(reply: list[Any]) -> Run | NotRun:
+        if reply[0] == b"run":
+            return read_run(delivery.call, reply[1], reply[2], token=delivery.token, worker=delivery.worker)
+        detail = reply[1] if len(reply) > 1 else b""
+        return NotRun(reply[0].decode(), detail.decode() if isinstance(detail, bytes) else str(detail))
+
+    return Invocation(load("claim"), space.root, args, read)
+
+
+def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
+    """A run from the fields of `_run.lua`."""
+    got = dict(zip(RUN_FIELDS, reply, strict=True))
+    return Run(
+        call=call,
+        fence=fence,
+        token=token,
+        worker=worker,
+        tool=text(got["tool"]) or "",
+        version=text(got["version"]) or "",
+        kind=text(got["kind"]) or "function",
+        arguments=text(got["args"]) or "{}",
+        idempotency_key=text(got["ikey"]) or "",
+        scope=text(got["scope"]) or "",
+        tenant=text(got["tenant"]) or "",
+        turn_id=text(got["turn"]) or "",
+        call_id=text(got["call_id"]),
+        position=number(got["position"]),
+        effect=Effect(text(got["effect"]) or "mutating"),
+        begins=got["begins"] == b"1",
+        attempt=number(got["attempt"]),
+        attempt_limit=number(got["attempt_limit"]),
+        deadline_at=number(got["deadline_at"]) if got["deadline_at"] else None,
+        secret=got["secret"] == b"1",
+        cancel_requested=got["cancel_requested"] == b"1",
+        trace=text(got["trace"]) or "",
+    )
+
+
+def renew(space: Namespace, runs: Sequence[tuple[str, int]], *, lease_ms: int) -> Invocation[tuple[str, ...]]:
+    """Prolong the leases of (call key, fence) pairs; per call ``kept``, ``cancel`` (kept, a stop was asked for) or
+    ``lost``. Harmless when repeated."""
+    args: list[Arg] = [lease_ms]
+    for call, fence in runs:
+        args += (call, fence)
+    return Invocation(load("renew"), space.root, tuple(args), lambda reply: tuple(word.decode() for word in reply))
+
+
+def begin(space: Namespace, run: Run) -> Invocation[str]:
+    """Write that the effect may start from here on: ``begun``, ``cancel`` (nothing written) or ``lost``."""
+    return Invocation(load("begin"), space.root, (run.call, run.fence), lambda reply: reply.decode())
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ended: a settled state with its value or failure, or unknown.
+
+    Attributes:
+        result: JSON text of the value; "" where there is none.
+        marks: JSON text of facts about the stored form; "" for none.
+    """
+
+    state: State
+    result: str = ""
+    failure: Failure | None = None
+    marks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the store made of an ending: ``settled``, ``late`` (kept as evidence only) or ``gone``, and the state that
+    the call is in now."""
+
+    verdict: str
+    state: State | None = field(default=None)
+
+
+def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
+    """Store the outcome under the run's fence. The first outcome stands; repeats answer the same."""
+    args = (run.call, run.fence, run.token, ending.state, ending.result, failure_json(ending.failure), ending.marks, run.worker)
+
+    def read(reply: list[bytes]) -> Settled:
+        return Settled(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)
+
+    return Invocation(load("settle"), space.root, args, read)
+
+
+def release(space: Namespace, run: Run, *, held: str = "") -> Invocation[str]:
+    """Give an un-entered call back, to the queue or held for a reason; the attempt does not count. The new state, or
+    "lost"."""
+    return _release(space, run, "release", 0, held, None)
+
+
+def retry_later(space: Namespace, run: Run, *, delay_ms: int, failure: Failure) -> Invocation[str]:
+    """Queue the call for another attempt after a wait; no lease is held meanwhile. The new state, or "lost"."""
+    return _release(space, run, "retry_later", delay_ms, "", failure)
+
+
+def _release(space: Namespace, run: Run, op: str, delay_ms: int, held: str, failure: Failure | None) -> Invocation[str]:
+    args = (run.call, run.fence, op, delay_ms, held, failure_json(failure), run.worker)
+
+    def read(reply: list[bytes]) -> str:
+        return reply[1].decode() if reply[0] == b"released" else "lost"
+
+    return Invocation(load("release"), space.root, args, read)
+
+
+def interrupt(space: Namespace, run: Run, *, reason: str) -> Invocation[str]:
+    """Give up an attempt that was entered; by its effect the call becomes ``queued``, ``failed`` or ``unknown``, else
+    ``lost``."""
+    args = (run.call, run.fence, reason, run.worker)
+    return Invocation(load("interrupt"), space.root, args, lambda reply: reply[0].decode())
+
+
+def progress(space: Namespace, run: Run, fraction: float | None, message: str) -> Invocation[bool]:
+    """Report how far a running call is; False where the lease is lost."""
+    args = (run.call, run.fence, "" if fraction is None else fraction, message)
+    return Invocation(load("progress"), space.root, args, lambda reply: reply == b"noted")

@@ -1,0 +1,74 @@
+"""The names of what we keep in Redis, for Python code and for people. Lua derives the same names from the root.
+
+    <ns>:call:<key>        hash    the record (retention: forget.lua)
+    <ns>:turn:<turn key>   hash    call key -> position
+    <ns>:history:<key>     list    the call's last events, JSON lines
+    <ns>:evidence:<key>    list    outcomes that came too late to count
+    <ns>:in:<state>        zset    calls in a state by the time they entered it (ms)
+    <ns>:tombs:<state>     zset    settled calls whose body is gone
+    <ns>:leases            zset    running calls by the end of their lease (ms)
+    <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
+    <ns>:suspects          zset    calls whose pointer may be lost, by when that was seen
+    <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
+    <ns>:readback:<tool>   zset    unknown calls by the time of the next read-back
+    <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
+    <ns>:waiting:<limit>   zset    calls that wait for one
+    <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
+    <ns>:followers:<key>   set     calls that run only after this one succeeded
+    <ns>:without:<tool>    set     calls held because no worker serves the tool
+    <ns>:limits, :flags, :counts, :tools, :newest   hash
+    <ns>:fence, :pushes, :admissions, :tools_version   counters
+    <ns>:events            stream  every transition, capped
+    <ns>:request:<id>      string  the answer to an operator's request, for a day
+    <ns>:wake:<turn key>   channel a call of the turn came to rest
+    <ns>:inbox:<tenant>    stream  calls from harnesses in any language
+    rq:*                   RQ's own keys; queue names are <ns>.<queue>
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+DEFAULT_NAMESPACE = "toolonce"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One installation's share of a Redis; part of every key and every digest.
+
+    Raises:
+        ValueError: the name has other characters than letters, digits, ``_ . -``, or is longer than 64.
+    """
+
+    name: str = DEFAULT_NAMESPACE
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise ValueError(f"namespace {self.name!r}: use letters, digits, '_', '.' or '-', at most 64")
+
+    @property
+    def root(self) -> str:
+        return f"{self.name}:"
+
+    def queue_name(self, queue: str) -> str:
+        """RQ's name of a queue."""
+        return f"{self.name}.{queue}"
+
+    def queue_key(self, queue: str) -> str:
+        return f"rq:queue:{self.queue_name(queue)}"
+
+    def intermediate_key(self, queue: str) -> str:
+        """Where BLMOVE puts what a worker has taken and not yet claimed (RQ 3.0: intermediate_queue.py)."""
+        return f"{self.queue_key(queue)}:intermediate"
+
+    def wake_channel(self, turn_key: str) -> str:
+        return f"{self.root}wake:{turn_key}"
+
+    @property
+    def events(self) -> str:
+        return f"{self.root}events"
+
+    def inbox(self, tenant: str) -> str:
+        return f"{self.root}inbox:{tenant}"

@@ -1,0 +1,59 @@
+-- Prelude: the names of keys, Redis time, and the one way in which a call changes its state.
+-- Every script starts with it. Keys of records are found inside the scripts, so all are derived from KEYS[1],
+-- the namespace's root ("toolonce:"); that needs a server without Cluster, which the design asks for anyway.
+local root = KEYS[1]
+local space = string.sub(root, 1, -2)
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+
+local OPEN = { held = true, queued = true, running = true, unknown = true }
+local HISTORY_KEPT = 100
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function record_of(call)
+  return root .. 'call:' .. call
+end
+
+local function fields(call, ...)
+  return redis.call('HMGET', record_of(call), ...)
+end
+
+-- Append one event to the namespace's capped stream and to the call's own history.
+local function note(call, event)
+  event.at = now
+  local line = cjson.encode(event)
+  local history = root .. 'history:' .. call
+  if redis.call('RPUSH', history, line) > HISTORY_KEPT then
+    redis.call('LPOP', history)
+  end
+  redis.call('XADD', root .. 'events', 'MAXLEN', '~', '100000', '*', 'call', call, 'event', line)
+end
+
+local function count(tool, state, by)
+  redis.call('HINCRBY', root .. 'counts', 'state:' .. state, by)
+  redis.call('HINCRBY', root .. 'counts', 'tool:' .. state .. ':' .. tool, by)
+end
+
+-- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission.
+local function move(call, from, to, event)
+  redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), 'reason', event.reason or '')
+  if from then
+    redis.call('ZREM', root .. 'in:' .. from, call)
+    count(event.tool, from, -1)
+  else
+    redis.call('HINCRBY', root .. 'counts', 'admitted', 1)
+  end
+  redis.call('ZADD', root .. 'in:' .. to, whole(now), call)
+  count(event.tool, to, 1)
+  if not OPEN[to] and (not from or OPEN[from]) then
+    redis.call('HINCRBY', root .. 'counts', 'settled', 1)
+  elseif OPEN[to] and from and not OPEN[from] then
+    redis.call('HINCRBY', root .. 'counts', 'settled', -1)
+  end
+  event.from = from or nil
+  event.to = to
+  note(call, event)
+end

@@ -1,0 +1,25 @@
+-- Prelude: an operator's word. It is given about the (state, fence) that the operator saw, and once per request id.
+local REQUEST_KEPT_S = 86400
+
+local function answered(request)
+  local line = request ~= '' and redis.call('GET', root .. 'request:' .. request)
+  return line and cjson.decode(line) or nil
+end
+
+local function reply(request, ...)
+  local out = { ... }
+  if request ~= '' then
+    redis.call('SET', root .. 'request:' .. request, cjson.encode(out), 'EX', REQUEST_KEPT_S)
+  end
+  return out
+end
+
+-- nil where the operator's picture is still true, else what is true now.
+local function differs(call, state, fence)
+  local got = fields(call, 'state', 'fence')
+  if not got[1] then
+    return { 'gone' }
+  elseif got[1] ~= state or (fence ~= '' and (got[2] or '0') ~= fence) then
+    return { 'changed', got[1], got[2] or '0' }
+  end
+end

@@ -1,0 +1,24 @@
+-- accept_loss: an operator has looked at what a step back of the store lost; mutating calls may be claimed again.
+-- uses: ledger flow
+-- KEYS[1] = root of the namespace
+-- ARGV    = actor, reason, most calls to free in this step
+-- RETURNS {1 where the flag stood and is now taken down, else 0, number freed, number still held}
+-- INVARIANT repeat until none is held; the flag falls with the first step, so that freed calls are not held again.
+local stood = redis.call('HDEL', root .. 'flags', 'went_back', 'went_back_from', 'went_back_to')
+if stood > 0 then
+  redis.call('HSET', root .. 'flags', 'loss_accepted_by', ARGV[1], 'loss_accepted_because', ARGV[2], 'loss_accepted_at', whole(now))
+end
+local freed, left = 0, 0
+for _, call in ipairs(redis.call('ZRANGE', root .. 'in:held', 0, -1)) do
+  local got = fields(call, 'reason', 'tool')
+  if got[1] == 'store_went_back' then
+    if freed < tonumber(ARGV[3]) then
+      transition(call, 'held', 'queued', { op = 'free', actor = ARGV[1], tool = got[2], reason = ARGV[2] })
+      enqueue(call, 0)
+      freed = freed + 1
+    else
+      left = left + 1
+    end
+  end
+end
+return { stood > 0 and 1 or 0, freed, left }

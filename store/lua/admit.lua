@@ -1,0 +1,126 @@
+-- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
+-- uses: ledger flow answer
+-- KEYS[1] = root of the namespace
+-- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), inbox stream, inbox group, inbox entry,
+--           number of job fields, the job hash as field, value, ..., then per call: call key, state, held reason,
+--           approval lifetime in ms, number of fingerprints, fingerprints, number of predecessors, their call keys,
+--           number of record fields, the record as field, value, ...
+-- RETURNS {"full", queue} | {"ok", per call {"admitted" | "found" | "conflict", answer}}
+-- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
+local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local at = 6
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+local function take_list()
+  local size = tonumber(take())
+  at = at + size
+  return at - size + 1, at
+end
+local job_from, job_to = take_list()
+
+local function store_pointer(job, queue, tool)
+  redis.call('HSET', 'rq:job:' .. job, unpack(ARGV, job_from, job_to))
+  redis.call('HSET', 'rq:job:' .. job, 'origin', space .. '.' .. queue, 'description', tool)
+end
+
+-- Whoever it must follow counts down `predecessors`; one that can no longer succeed refuses it at once.
+local function follow(call, from, to)
+  local open = 0
+  for i = from, to do
+    local state = fields(ARGV[i], 'state')[1]
+    if state ~= 'succeeded' then
+      if not state or not OPEN[state] or state == 'unknown' then
+        return 'refused', state or 'absent'
+      end
+      redis.call('SADD', root .. 'followers:' .. ARGV[i], call)
+      open = open + 1
+    end
+  end
+  redis.call('HSET', record_of(call), 'predecessors', open)
+  return open > 0 and 'held' or 'queued'
+end
+
+-- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
+local function settle_in(call, state)
+  if state == 'held' then
+    redis.call('HSET', 'rq:job:' .. fields(call, 'ikey')[1], 'status', 'deferred')
+  elseif state == 'queued' then
+    enqueue(call, 0)
+  elseif redis.call('EXISTS', 'rq:job:' .. fields(call, 'ikey')[1]) == 1 then
+    arrive(call, state)
+  else
+    redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
+  end
+end
+
+local calls = {}
+while at < #ARGV do
+  local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
+  spec.fp_from, spec.fp_to = take_list()
+  spec.pre_from, spec.pre_to = take_list()
+  spec.field_from, spec.field_to = take_list()
+  spec.known = redis.call('HMGET', record_of(spec.call), 'fp', 'admitted_by')
+  if not spec.known[1] and queue_limit > 0 and spec.state ~= 'refused' then
+    for i = spec.field_from, spec.field_to, 2 do
+      if ARGV[i] == 'queue' and redis.call('LLEN', queue_key(ARGV[i + 1])) >= queue_limit then
+        return { 'full', ARGV[i + 1] }
+      end
+    end
+  end
+  calls[#calls + 1] = spec
+end
+
+local function admit(spec)
+  local call = spec.call
+  redis.call('HSET', record_of(call), unpack(ARGV, spec.field_from, spec.field_to))
+  redis.call('HSET', record_of(call), 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key)
+  local got = fields(call, 'tool', 'queue', 'ikey', 'lanes', 'position')
+  redis.call('HSET', root .. 'turn:' .. turn_key, call, got[5])
+  local state, reason = spec.state, spec.reason
+  if state ~= 'refused' then
+    store_pointer(got[3], got[2], got[1])
+    local seq = redis.call('INCR', root .. 'admissions')
+    each(got[4], function(lane)
+      redis.call('ZADD', root .. 'lane:' .. lane, seq, call)
+    end)
+    local following, why = follow(call, spec.pre_from, spec.pre_to)
+    if following == 'refused' then
+      state, reason = 'refused', 'predecessor ' .. why
+      redis.call('HSET', record_of(call), 'error', cjson.encode({ code = 'predecessor',
+        message = 'not run: the call it had to follow is ' .. why, details = { predecessor_state = why } }))
+    elseif state == 'queued' and not (following == 'queued' and is_next(call, got[4], 0)) then
+      state, reason = 'held', 'order'
+    end
+  end
+  move(call, false, state, { op = 'admit', actor = 'submit', tool = got[1], reason = reason })
+  if reason == 'approval' then
+    redis.call('HSET', record_of(call), 'approval_until', whole(now + spec.approval))
+    redis.call('ZADD', root .. 'approvals', whole(now + spec.approval), call)
+  elseif reason == 'no_worker' then
+    redis.call('SADD', root .. 'without:' .. got[1], call)
+  end
+  settle_in(call, state)
+end
+
+local out = { 'ok' }
+for _, spec in ipairs(calls) do
+  local stored, verdict = spec.known[1], 'admitted'
+  if not stored and redis.call('EXISTS', record_of(spec.call)) == 0 then
+    admit(spec)
+  elseif spec.known[2] ~= request then
+    verdict = 'conflict'
+    for i = spec.fp_from, spec.fp_to do
+      if ARGV[i] == redis.call('HGET', record_of(spec.call), 'fp') then
+        verdict = 'found'
+      end
+    end
+  end
+  out[#out + 1] = { verdict, answer(spec.call) }
+end
+if ARGV[4] ~= '' then
+  redis.call('XACK', ARGV[4], ARGV[5], ARGV[6])
+  redis.call('XDEL', ARGV[4], ARGV[6])
+end
+return out

@@ -1,0 +1,17 @@
+-- begin: the handler says that from here on its effect may have started.
+-- uses: ledger
+-- KEYS[1] = root of the namespace
+-- ARGV    = call key, fence
+-- RETURNS "begun" | "cancel" (nothing written: a stop was asked for before the effect) | "lost"
+-- INVARIANT once begun is written, no recovery runs a mutating call again.
+local got = fields(ARGV[1], 'state', 'fence', 'begun', 'cancel_requested', 'tool', 'attempt')
+if got[1] ~= 'running' or got[2] ~= ARGV[2] then
+  return 'lost'
+elseif got[3] == '1' then
+  return 'begun'
+elseif got[4] == '1' then
+  return 'cancel'
+end
+redis.call('HSET', record_of(ARGV[1]), 'begun', 1, 'begun_at', whole(now))
+note(ARGV[1], { op = 'begin', tool = got[5], fence = ARGV[2], attempt = got[6] })
+return 'begun'

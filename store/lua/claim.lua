@@ -1,0 +1,96 @@
+-- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
+-- uses: ledger flow run
+-- KEYS[1] = root of the namespace
+-- ARGV    = call key, RQ job id, queue, delivery token, worker, lease in ms, highest fence this process has seen
+-- RETURNS {"run", fence, fields by execution.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
+--         | {"held", reason} | {"parked", limit or "later"} | {"unknown"} | {"gone"}
+-- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim
+--           again, and nothing is counted twice.
+local call, job, queue, token, worker = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local lease, seen = tonumber(ARGV[6]), tonumber(ARGV[7])
+redis.call('LREM', queue_key(queue) .. ':intermediate', 1, job)
+
+local rec = record_of(call)
+local got = fields(call, 'state', 'ikey', 'token', 'tool', 'effect', 'not_before', 'deadline_at', 'lanes',
+  'predecessors', 'tenant', 'attempt', 'reason')
+local state, tool = got[1], got[4]
+if not state or got[2] ~= job then
+  return { 'gone' }
+elseif state == 'running' then
+  if got[3] == token then
+    return { 'run', tonumber(fields(call, 'fence')[1]), run_fields(call) }
+  end
+  return { 'busy', math.max(0, tonumber(redis.call('ZSCORE', root .. 'leases', call) or now) - now) }
+elseif state == 'unknown' then
+  return { 'unknown' }
+elseif state == 'held' then
+  return { 'held', got[12] }
+elseif state ~= 'queued' then
+  return { 'settled', state }
+end
+
+local event = { op = 'claim', actor = worker, tool = tool, token = token }
+if (tonumber(got[7] or '') or now + 1) <= now then
+  redis.call('HSET', rec, 'error', cjson.encode({ code = 'expired', message = 'not run: its deadline passed in the queue' }))
+  event.op = 'expire'
+  transition(call, 'queued', 'expired', event)
+  return { 'settled', 'expired' }
+elseif tonumber(got[6] or '0') > now then
+  redis.call('ZADD', root .. 'delayed', got[6], call)
+  return { 'parked', 'later' }
+elseif not is_next(call, got[8], got[9]) then
+  event.reason = 'order'
+  transition(call, 'queued', 'held', event)
+  return { 'held', 'order' }
+end
+
+-- Step back: a process has seen a higher fence than this server knows, so the server has lost writes.
+local fence = tonumber(redis.call('GET', root .. 'fence') or '0')
+if fence < seen then
+  redis.call('HSET', root .. 'flags', 'went_back', whole(now), 'went_back_from', whole(seen), 'went_back_to', whole(fence))
+  redis.call('SET', root .. 'fence', whole(seen))
+end
+if got[5] == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
+  event.reason = 'store_went_back'
+  transition(call, 'queued', 'held', event)
+  return { 'held', 'store_went_back' }
+end
+
+local full
+local taken = {}
+local caps = { tool = 'tool:' .. tool, tenant = 'tenant:' .. got[10] }
+for kind, limit in pairs(caps) do
+  local cap = tonumber(redis.call('HGET', root .. 'limits', limit)
+    or (kind == 'tenant' and redis.call('HGET', root .. 'limits', 'tenant:*')) or '')
+  if cap then
+    if redis.call('SCARD', root .. 'slots:' .. limit) < cap then
+      taken[#taken + 1] = limit
+    else
+      full = limit
+    end
+  end
+end
+if full then
+  local place = redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('INCR', root .. 'pushes')
+  redis.call('ZREM', root .. 'pushed:' .. queue, call)
+  redis.call('ZADD', root .. 'waiting:' .. full, whole(tonumber(place)), call)
+  redis.call('HSET', rec, 'waits', full)
+  for _, limit in ipairs(taken) do
+    wake(limit) -- it may have been woken for this one; the next in line gets its chance
+  end
+  return { 'parked', full }
+end
+
+fence = redis.call('INCR', root .. 'fence')
+local attempt = redis.call('HINCRBY', rec, 'attempt', 1)
+event.fence, event.attempt = fence, attempt
+transition(call, 'queued', 'running', event)
+for _, limit in ipairs(taken) do
+  redis.call('SADD', root .. 'slots:' .. limit, call)
+end
+redis.call('HSET', rec, 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'begun', 0,
+  'slots', table.concat(taken, '\n'))
+redis.call('ZADD', root .. 'leases', whole(now + lease), call)
+redis.call('ZADD', 'rq:wip:' .. space .. '.' .. queue, '+inf', job .. ':' .. token)
+redis.call('HSET', 'rq:job:' .. job, 'status', 'started', 'worker_name', worker)
+return { 'run', fence, run_fields(call) }

@@ -1,0 +1,29 @@
+#!lua flags=allow-oom
+-- forget: retention. First the body of a settled call goes and a tombstone stays, later the tombstone goes too.
+-- uses: ledger
+-- KEYS[1] = root of the namespace
+-- ARGV    = state, body kept for ms, tombstone kept for ms, most calls in this step
+-- RETURNS {bodies forgotten, tombstones removed}
+-- INVARIANT only settled calls; the counters keep counting them, so admitted = settled + open stays true.
+local state, most = ARGV[1], tonumber(ARGV[4])
+if OPEN[state] then
+  return redis.error_reply('ERR ' .. state .. ' calls are never forgotten')
+end
+local index, tombs = root .. 'in:' .. state, root .. 'tombs:' .. state
+local bodies, gone = 0, 0
+for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', whole(now - tonumber(ARGV[2])), 'LIMIT', 0, most)) do
+  redis.call('HDEL', record_of(call), 'args', 'result', 'marks', 'echo')
+  redis.call('HSET', record_of(call), 'forgotten', 1)
+  redis.call('DEL', root .. 'history:' .. call, root .. 'evidence:' .. call)
+  local entered = redis.call('ZSCORE', index, call)
+  redis.call('ZREM', index, call)
+  redis.call('ZADD', tombs, entered, call)
+  bodies = bodies + 1
+end
+for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', whole(now - tonumber(ARGV[3])), 'LIMIT', 0, most)) do
+  redis.call('HDEL', root .. 'turn:' .. fields(call, 'turn_key')[1], call)
+  redis.call('DEL', record_of(call))
+  redis.call('ZREM', tombs, call)
+  gone = gone + 1
+end
+return { bodies, gone }

@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- readback: hand out one unknown call of these tools for its read-back; the asking itself is leased.
+-- uses: ledger run
+-- KEYS[1] = root of the namespace
+-- ARGV    = lease of the asking in ms, the tools that can be read back
+-- RETURNS {} | {call key, fence, times asked before, fields by execution.RUN_FIELDS}
+-- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.
+for i = 2, #ARGV do
+  local index = root .. 'readback:' .. ARGV[i]
+  local call = redis.call('ZRANGEBYSCORE', index, '-inf', whole(now), 'LIMIT', 0, 1)[1]
+  if call then
+    redis.call('ZADD', index, whole(now + tonumber(ARGV[1])), call)
+    local asked = redis.call('HINCRBY', record_of(call), 'asked', 1)
+    return { call, tonumber(fields(call, 'fence')[1] or '0'), asked - 1, run_fields(call) }
+  end
+end
+return {}

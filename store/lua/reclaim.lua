@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- reclaim: the part of recovery that ends leases which have run out.
+-- uses: ledger flow
+-- KEYS[1] = root of the namespace
+-- ARGV    = most calls to mend in this step, worker that sweeps
+-- RETURNS {number became queued, failed, unknown, number of expired leases still left}
+-- INVARIANT a lease that is alive by Redis time is never touched.
+local became = { queued = 0, failed = 0, unknown = 0 }
+local leases = root .. 'leases'
+for _, call in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[1]))) do
+  local got = fields(call, 'state', 'worker')
+  if got[1] == 'running' then
+    local to = lose(call, 'the worker ' .. got[2] .. ' was lost: its lease ran out', 'recovery/' .. ARGV[2])
+    became[to] = became[to] + 1
+  else
+    redis.call('ZREM', leases, call)
+  end
+end
+return { became.queued, became.failed, became.unknown, redis.call('ZCOUNT', leases, '-inf', whole(now)) }

@@ -1,0 +1,15 @@
+-- record: all that is stored about one call: record, history, evidence, lease.
+-- uses: ledger
+-- KEYS[1] = root of the namespace
+-- ARGV    = call key
+-- RETURNS {record as field, value, ... (empty: no such call), history lines, evidence lines, ms left of the lease or -1, now}
+-- INVARIANT reads only.
+local call = ARGV[1]
+local lease = redis.call('ZSCORE', root .. 'leases', call)
+return {
+  redis.call('HGETALL', record_of(call)),
+  redis.call('LRANGE', root .. 'history:' .. call, 0, -1),
+  redis.call('LRANGE', root .. 'evidence:' .. call, 0, -1),
+  lease and tonumber(lease) - now or -1,
+  now,
+}

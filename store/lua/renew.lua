@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- renew: prolong the leases of everything that one process runs, in one step.
+-- uses: ledger
+-- KEYS[1] = root of the namespace
+-- ARGV    = lease in ms, then per call: call key, fence
+-- RETURNS per call "kept" | "cancel" (kept, and someone asked for a stop) | "lost"
+-- INVARIANT accepted while state and fence still match, even past the lease.
+local out = {}
+for i = 2, #ARGV, 2 do
+  local got = fields(ARGV[i], 'state', 'fence', 'cancel_requested')
+  if got[1] == 'running' and got[2] == ARGV[i + 1] then
+    redis.call('ZADD', root .. 'leases', whole(now + tonumber(ARGV[1])), ARGV[i])
+    out[#out + 1] = got[3] == '1' and 'cancel' or 'kept'
+  else
+    out[#out + 1] = 'lost'
+  end
+end
+return out

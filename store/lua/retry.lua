@@ -1,0 +1,34 @@
+-- retry: run a failed or unknown call again, on someone's word. Attempts and deadline start anew.
+-- uses: ledger flow operator
+-- KEYS[1] = root of the namespace
+-- ARGV    = call key, state seen, fence seen, op (retry | reconcile), actor, reason, request id,
+--           number of job fields, the job hash as field, value, ...
+-- RETURNS {"queued"} | {"changed", state, fence} | {"gone"}
+-- INVARIANT compare-and-set: two operators who saw the same call cause one run.
+local call, request = ARGV[1], ARGV[7]
+local before = answered(request)
+if before then
+  return before
+end
+local off = differs(call, ARGV[2], ARGV[3])
+if off then
+  return off
+elseif ARGV[2] ~= 'unknown' and ARGV[2] ~= 'failed' then
+  return { 'changed', ARGV[2], ARGV[3] }
+elseif fields(call, 'forgotten')[1] then
+  return { 'gone' }
+end
+local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes')
+local job = 'rq:job:' .. got[1]
+redis.call('HSET', job, unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
+redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3])
+local seq = redis.call('INCR', root .. 'admissions')
+each(got[6], function(lane)
+  redis.call('ZADD', root .. 'lane:' .. lane, 'NX', seq, call)
+end)
+redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'released', 'result')
+redis.call('HSET', record_of(call), 'attempt_limit', whole(tonumber(got[4] or '0') + tonumber(got[5])))
+transition(call, ARGV[2], 'queued',
+  { op = ARGV[4], actor = ARGV[5], tool = got[3], fence = ARGV[3], reason = ARGV[6] })
+enqueue(call, 0)
+return reply(request, 'queued')

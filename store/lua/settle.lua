@@ -1,0 +1,41 @@
+#!lua flags=allow-oom
+-- settle: store how an attempt ended, under its fence. Also the late word of an attempt that was given up.
+-- uses: ledger flow
+-- KEYS[1] = root of the namespace
+-- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks, worker
+--           (result, error and marks are JSON texts; "" where there is none)
+-- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"}
+-- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else.
+local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
+local from = got[1]
+if not from then
+  return { 'gone' }
+end
+local me = ARGV[8] .. '/' .. token
+local same = got[2] == fence and got[3] == token
+if same and from == to and (got[6] == me or to == 'unknown') then
+  return { 'settled', from }
+end
+-- The table's rows that lead out of a state by settle; late success of a read that waits to run again counts too.
+local allowed = same and ((from == 'running')
+  or (from == 'unknown' and (to == 'succeeded' or to == 'failed'))
+  or (from == 'queued' and to == 'succeeded'))
+if not allowed then
+  if got[7] ~= me .. '/' .. to then
+    redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
+    redis.call('RPUSH', root .. 'evidence:' .. call, cjson.encode({
+      at = now, fence = fence, worker = ARGV[8], state = to, result = ARGV[5], error = ARGV[6] }))
+    redis.call('LTRIM', root .. 'evidence:' .. call, -20, -1)
+    note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to })
+  end
+  return { 'late', from }
+end
+redis.call('HSET', record_of(call), 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
+  'settled_at', whole(now))
+local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5] }
+if from ~= 'running' then
+  event.reason = 'late'
+end
+transition(call, from, to, event)
+return { 'settled', to }

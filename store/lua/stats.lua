@@ -1,0 +1,21 @@
+-- stats: counters, ages and queue lengths, at constant cost.
+-- uses: ledger flow
+-- KEYS[1] = root of the namespace
+-- ARGV    = the queues to measure
+-- RETURNS {now, counters as name, value, ..., {state, stored, oldest ms or 0, ...}, {queue, length, in flight, ...},
+--          flags as name, value, ..., fence, delayed}
+-- INVARIANT reads only; the ledger's sum `admitted = settled + open` can be checked from one answer.
+local states, queues = {}, {}
+for _, state in ipairs({ 'held', 'queued', 'running', 'unknown', 'succeeded', 'failed', 'refused', 'cancelled', 'expired' }) do
+  local oldest = redis.call('ZRANGE', root .. 'in:' .. state, 0, 0, 'WITHSCORES')
+  states[#states + 1] = state
+  states[#states + 1] = redis.call('ZCARD', root .. 'in:' .. state)
+  states[#states + 1] = tonumber(oldest[2] or '0')
+end
+for _, queue in ipairs(ARGV) do
+  queues[#queues + 1] = queue
+  queues[#queues + 1] = redis.call('LLEN', queue_key(queue))
+  queues[#queues + 1] = redis.call('LLEN', queue_key(queue) .. ':intermediate')
+end
+return { now, redis.call('HGETALL', root .. 'counts'), states, queues, redis.call('HGETALL', root .. 'flags'),
+  tonumber(redis.call('GET', root .. 'fence') or '0'), redis.call('ZCARD', root .. 'delayed') }

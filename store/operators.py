@@ -1,0 +1,113 @@
+"""What people may do to a call: cancel, approve, deny, resolve, retry. Also the word of a tool's read-back.
+
+Each is a compare-and-set on the (state, fence) that was seen, with actor and reason for the history, and a request id
+whose answer is kept for a day: a repeated request is answered, not done again. Of two operators one wins, and the
+other is told what is true now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .answers import failure_json
+from .keys import Namespace
+from .outcomes import Failure
+from .pointers import job_fields
+from .scripts import Invocation, load, text
+from .states import Operation, State
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Who says it, why, and under which request id ("" for none)."""
+
+    actor: str
+    reason: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The call as the operator saw it; the fence None means "whatever it is"."""
+
+    call: str
+    state: State | None = None
+    fence: int | None = None
+
+    @property
+    def args(self) -> tuple[str, str, str]:
+        return self.call, self.state or "", "" if self.fence is None else str(self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of it: ``verdict`` is one of the script's words; for ``changed`` the state and fence that are true
+    now; for ``decided`` who decided."""
+
+    verdict: str
+    detail: str = ""
+    more: str = ""
+
+    @property
+    def refused(self) -> bool:
+        return self.verdict in {"changed", "gone", "mismatch", "late", "decided"}
+
+
+def _read(reply: list[Any]) -> Done:
+    words = [text(part) if isinstance(part, bytes) else str(part) for part in reply]
+    return Done(*(word or "" for word in words))
+
+
+def cancel(space: Namespace, seen: Seen, word: Word) -> Invocation[Done]:
+    """``cancelled`` before start (effects 0), or ``requested`` for one that runs: its outcome is not known yet."""
+    args = (*seen.args, word.actor, word.reason, word.request_id)
+    return Invocation(load("cancel"), space.root, args, _read)
+
+
+def approve(space: Namespace, call: str, idempotency_key: str, word: Word) -> Invocation[Done]:
+    """Release a call that is held for approval; ``idempotency_key`` is the one that was shown to the person."""
+    return _decide(space, call, idempotency_key, "approve", word)
+
+
+def deny(space: Namespace, call: str, idempotency_key: str, word: Word) -> Invocation[Done]:
+    """Refuse a call that is held for approval."""
+    return _decide(space, call, idempotency_key, "deny", word)
+
+
+def _decide(space: Namespace, call: str, idempotency_key: str, decision: str, word: Word) -> Invocation[Done]:
+    args = (call, idempotency_key, decision, word.actor, word.reason, word.request_id)
+    return Invocation(load("decide"), space.root, args, _read)
+
+
+def resolve(
+    space: Namespace,
+    seen: Seen,
+    verdict: str | Failure,
+    word: Word,
+    *,
+    operation: Operation = Operation.RESOLVE,
+) -> Invocation[Done]:
+    """Settle an unknown call: with the JSON text of the value it had (it happened), or with a failure (it did not).
+
+    A later contradicting outcome is kept as evidence and overwrites nothing.
+    """
+    failed = isinstance(verdict, Failure)
+    state = State.FAILED if failed else State.SUCCEEDED
+    result = "" if isinstance(verdict, Failure) else verdict
+    error = failure_json(verdict) if isinstance(verdict, Failure) else ""
+    args = (*seen.args, operation, state, result, error, word.actor, word.reason, word.request_id)
+    return Invocation(load("resolve"), space.root, args, _read)
+
+
+def retry(space: Namespace, seen: Seen, word: Word, *, operation: Operation = Operation.RETRY) -> Invocation[Done]:
+    """Queue a failed or unknown call again, on someone's word; attempts and deadline start anew."""
+    job = job_fields()
+    args = (*seen.args, operation, word.actor, word.reason, word.request_id, len(job), *job)
+    return Invocation(load("retry"), space.root, args, _read)
+
+
+def accept_loss(space: Namespace, word: Word, *, most: int = 500) -> Invocation[tuple[bool, int, int]]:
+    """After a step back of the store: (the flag stood, calls freed now, calls still held); repeat until none is."""
+    args = (word.actor, word.reason, most)
+    return Invocation(load("accept_loss"), space.root, args, lambda reply: (reply[0] == 1, reply[1], reply[2]))

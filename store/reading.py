@@ -1,0 +1,188 @@
+"""Reading what is stored: one call whole, a turn, a page of a state, the counters. Reads only, each at bounded cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .answers import read_failure, read_outcome
+from .errors import CorruptRecord
+from .keys import Namespace
+from .outcomes import Failure, Outcome
+from .scripts import Invocation, load, number, text
+from .states import OPEN, State
+
+PAGE_FIELDS = (
+    "tool", "reason", "scope", "turn", "call_id", "position", "attempt", "fence", "worker", "error", "effect",
+    "admitted_at", "queue", "not_before", "cancel_requested",
+)  # fmt: skip
+RECORD_VERSIONS = ("1",)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that is stored about a call. Times are ms of Redis time.
+
+    Attributes:
+        stored: the record's fields as text, arguments and result as JSON text.
+        history: events, oldest first: at, op, from, to, actor, fence, attempt, reason, ...
+        evidence: outcomes that came too late to count.
+        lease_left_ms: None unless a lease is held.
+        read_at: when this was read.
+    """
+
+    key: str
+    state: State
+    stored: dict[str, str]
+    history: tuple[dict[str, Any], ...]
+    evidence: tuple[dict[str, Any], ...]
+    lease_left_ms: int | None
+    read_at: int
+
+    @property
+    def fence(self) -> int:
+        return int(self.stored.get("fence") or 0)
+
+    @property
+    def failure(self) -> Failure | None:
+        return read_failure(self.stored.get("error", "").encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a page."""
+
+    key: str
+    state: State
+    entered_at: int
+    fields: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the calls in one state; `total` counts the whole range, `rows` is what was asked for."""
+
+    read_at: int
+    total: int
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counters and sizes, all of one moment.
+
+    Attributes:
+        counts: ``admitted``, ``settled``, ``state:<state>``, ``tool:<state>:<tool>``; settled ones count for ever.
+        stored: calls in each state that are stored with their body.
+        oldest_at: when the oldest call of a state entered it (ms), 0 for none.
+        queues: queue -> (waiting, taken and not yet claimed).
+    """
+
+    read_at: int
+    counts: dict[str, int]
+    stored: dict[State, int]
+    oldest_at: dict[State, int]
+    queues: dict[str, tuple[int, int]]
+    flags: dict[str, str]
+    fence: int
+    delayed: int
+
+    @property
+    def open(self) -> int:
+        return sum(self.counts.get(f"state:{state}", 0) for state in OPEN)
+
+    @property
+    def balanced(self) -> bool:
+        """G2: admitted = settled + open."""
+        return self.counts.get("admitted", 0) == self.counts.get("settled", 0) + self.open
+
+
+def record(space: Namespace, call: str) -> Invocation[Record | None]:
+    """One call, whole; None where there is no such call.
+
+    Raises (when run):
+        CorruptRecord: written by a release that this one does not know.
+    """
+
+    def read(reply: list[Any]) -> Record | None:
+        stored = _mapping(reply[0])
+        if not stored:
+            return None
+        if stored.get("v") not in RECORD_VERSIONS:
+            raise CorruptRecord(f"call {call} has record version {stored.get('v')!r}; upgrade toolonce here")
+        lease = int(reply[3])
+        return Record(
+            key=call,
+            state=State(stored["state"]),
+            stored=stored,
+            history=tuple(json.loads(line) for line in reply[1]),
+            evidence=tuple(json.loads(line) for line in reply[2]),
+            lease_left_ms=None if lease < 0 and stored["state"] != State.RUNNING else lease,
+            read_at=int(reply[4]),
+        )
+
+    return Invocation(load("record"), space.root, (call,), read)
+
+
+def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
+    """The calls of a turn with what is known of each, in call order; empty where nothing was admitted."""
+
+    def read(reply: list[Any]) -> tuple[Outcome, ...]:
+        outcomes = [read_outcome(key.decode(), answer) for key, answer in reply]
+        return tuple(sorted(outcomes, key=lambda outcome: outcome.position))
+
+    return Invocation(load("turn"), space.root, (turn_key,), read)
+
+
+def page(
+    space: Namespace,
+    state: State,
+    *,
+    newest_first: bool = True,
+    after_ms: int | None = None,
+    offset: int = 0,
+    most: int = 50,
+) -> Invocation[Page]:
+    """One page of the calls in a state, by the time they entered it."""
+    after = "-inf" if after_ms is None else str(after_ms)
+    args = (state, "new" if newest_first else "old", after, "+inf", offset, most)
+
+    def read(reply: list[Any]) -> Page:
+        return Page(int(reply[0]), int(reply[1]), tuple(_row(state, line) for line in reply[2:]))
+
+    return Invocation(load("page"), space.root, args, read)
+
+
+def _row(state: State, line: list[Any]) -> Row:
+    key, entered, values = line
+    found = {name: text(value) or "" for name, value in zip(PAGE_FIELDS, values, strict=True) if value is not None}
+    return Row(key.decode(), state, int(entered), found)
+
+
+def stats(space: Namespace, queues: Sequence[str] = ("default",)) -> Invocation[Stats]:
+    """Counters, ages and queue lengths at constant cost."""
+
+    def read(reply: list[Any]) -> Stats:
+        states = [(State(s.decode()), int(n), int(at)) for s, n, at in _chunks(reply[2], 3)]
+        return Stats(
+            read_at=int(reply[0]),
+            counts={name: int(value) for name, value in _mapping(reply[1]).items()},
+            stored={state: size for state, size, _ in states},
+            oldest_at={state: at for state, _, at in states},
+            queues={queue.decode(): (int(n), int(taken)) for queue, n, taken in _chunks(reply[3], 3)},
+            flags=_mapping(reply[4]),
+            fence=number(reply[5]),
+            delayed=int(reply[6]),
+        )
+
+    return Invocation(load("stats"), space.root, tuple(queues), read)
+
+
+def _mapping(flat: list[bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode("utf-8", "replace") for name, value in _chunks(flat, 2)}
+
+
+def _chunks(flat: list[Any], size: int) -> list[list[Any]]:
+    return [flat[i : i + size] for i in range(0, len(flat), size)]

@@ -1,0 +1,112 @@
+"""Mending what died, in bounded steps: expired leases, lost pointers, what time asks for, retention, read-backs.
+
+Each function is one script and may run in every worker at once: a step takes a bounded number of calls, and what
+one sweep has mended another does not find. `sweep` is the round that a worker makes; it never blocks new calls for
+longer than one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .execution import Run, read_run
+from .keys import Namespace
+from .scripts import Invocation, load
+from .states import SETTLED, State
+
+STEP = 100
+"""Calls that one step mends: about 5 ms of Redis time, so that a claim waits no longer than for one fsync."""
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What one step did: words to counts, for logs and metrics. `more` says that another step has work to do."""
+
+    counts: dict[str, int]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long settled calls are kept, ms: the body, and the tombstone that outlives it. Unknown never expires."""
+
+    body_ms: int = 7 * DAY_MS
+    tombstone_ms: int = 90 * DAY_MS
+
+
+def reclaim(space: Namespace, sweeper: str, *, most: int = STEP) -> Invocation[Mended]:
+    """End leases that have run out; the tool's effect decides what becomes of the call."""
+
+    def read(reply: list[int]) -> Mended:
+        return Mended({"requeued": reply[0], "failed": reply[1], "unknown": reply[2]}, reply[3] > 0)
+
+    return Invocation(load("reclaim"), space.root, (most, sweeper), read)
+
+
+def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = STEP) -> Invocation[Mended]:
+    """Push pointers again that were lost between the queue and a claim, after two looks a grace apart."""
+
+    def read(reply: list[int]) -> Mended:
+        return Mended({"suspected": reply[0], "repushed": reply[1]}, reply[1] >= most)
+
+    return Invocation(load("repush"), space.root, (queue, grace_ms, most), read)
+
+
+def tick(space: Namespace, *, most: int = STEP) -> Invocation[tuple[Mended, int | None]]:
+    """Do what time asks for; also the ms until the next delayed call, None for none."""
+
+    def read(reply: list[int]) -> tuple[Mended, int | None]:
+        counts = {"available": reply[0], "expired": reply[1], "approvals_expired": reply[2]}
+        return Mended(counts, max(counts.values()) >= most), None if reply[3] < 0 else reply[3]
+
+    return Invocation(load("tick"), space.root, (most,), read)
+
+
+def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP) -> Invocation[Mended]:
+    """Retention of one settled state: bodies first, tombstones much later.
+
+    Raises:
+        ValueError: the state is an open one.
+    """
+    if state not in SETTLED:
+        raise ValueError(f"{state} calls are open; they are never forgotten")
+
+    def read(reply: list[int]) -> Mended:
+        return Mended({"bodies_forgotten": reply[0], "tombstones_removed": reply[1]}, max(reply) >= most)
+
+    return Invocation(load("forget"), space.root, (state, keep.body_ms, keep.tombstone_ms, most), read)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """An unknown call whose tool is to be asked what happened; `asked` counts the times before."""
+
+    run: Run
+    asked: int
+
+
+def readback(space: Namespace, tools: Sequence[str], *, lease_ms: int, sweeper: str) -> Invocation[ReadBack | None]:
+    """Hand out one unknown call of these tools; others leave it alone for `lease_ms`."""
+
+    def read(reply: list[Any]) -> ReadBack | None:
+        if not reply:
+            return None
+        return ReadBack(read_run(reply[0].decode(), reply[1], reply[3], token="", worker=sweeper), reply[2])  # noqa: S106
+
+    return Invocation(load("readback"), space.root, (lease_ms, *tools), read)
+
+
+def ask_later(space: Namespace, call: str, *, wait_ms: int, heard: str) -> Invocation[bool]:
+    """A read-back could not tell; ask again after a wait. False where the call is unknown no longer."""
+    return Invocation(load("ask_later"), space.root, (call, wait_ms, heard), lambda reply: reply == 1)
+
+
+def steps(space: Namespace, queues: Sequence[str], sweeper: str, *, grace_ms: int) -> Iterator[Invocation[Any]]:
+    """One round of a worker's sweep, cheapest and most urgent first. Retention has a slower round of its own."""
+    yield reclaim(space, sweeper)
+    for queue in queues:
+        yield repush(space, queue, grace_ms=grace_ms)
+    yield tick(space)

@@ -1,0 +1,104 @@
+"""What a worker publishes about a tool, so that harnesses need none of its code: schema, effect, limits, queue.
+
+Pure values and their JSON form; reading and publishing them are invocations like all others.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from .keys import Namespace
+from .scripts import Invocation, load, number
+
+
+class Effect(StrEnum):
+    """What a tool does to the world; decides what may follow when nobody knows how a run ended."""
+
+    READ = "read"
+    """Safe to repeat."""
+    IDEMPOTENT = "idempotent"
+    """Safe to repeat with the same idempotency key."""
+    MUTATING = "mutating"
+    """Never repeated on our own. The default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One version of a tool.
+
+    Attributes:
+        schema: JSON Schema 2020-12 of the arguments object.
+        timeout_ms: run limit of one attempt; 0 for none.
+        max_attempts: claims before a call that may be repeated is given up; for mutating tools it limits how often
+            NotStarted may be answered with another run.
+        deadline_ms: queue deadline, counted from the first time the call is queued.
+        concurrency: most calls at once over all workers; None for no limit.
+        order_by: argument names (``path`` or ``path:casefold``) whose equal values make calls run one by one.
+        after: tools whose calls in the same turn must succeed first.
+        approval: ``never``, ``always`` or ``hook`` (the worker's authorize hook decides).
+        secret: names of argument fields that are kept encrypted and shown masked.
+        begins: the handler says ``call.begin()`` before its effect.
+        reads_back: the tool has a ``reconcile``.
+    """
+
+    name: str
+    schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
+    description: str = ""
+    version: str = "1"
+    effect: Effect = Effect.MUTATING
+    timeout_ms: int = 60_000
+    max_attempts: int = 5
+    deadline_ms: int = 600_000
+    queue: str = "default"
+    concurrency: int | None = None
+    order_by: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    approval: str = "never"
+    approval_ms: int = 86_400_000
+    secret: tuple[str, ...] = ()
+    secret_result: tuple[str, ...] = ()
+    begins: bool = False
+    reads_back: bool = False
+    rerun_absent: bool = False
+    hold_duplicates: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> ToolSpec:
+        """Read a published spec; members that a newer release added are passed over."""
+        stored = json.loads(text)
+        known = {item.name for item in fields(cls)}
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items() if name in known}
+        return cls(**{**values, "effect": Effect(values["effect"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The newest spec of each tool, and the number that changes when any of them does."""
+
+    version: int
+    tools: dict[str, ToolSpec]
+
+
+def publish(space: Namespace, specs: list[ToolSpec]) -> Invocation[tuple[int, int]]:
+    """Publish specs and limits; returns the specs' version number and how many held calls were freed by it."""
+    args: list[str] = []
+    for spec in specs:
+        cap = "" if spec.concurrency is None else str(spec.concurrency)
+        args += (spec.name, spec.version, spec.to_json(), cap)
+    return Invocation(load("publish"), space.root, tuple(args), lambda reply: (int(reply[0]), int(reply[1])))
+
+
+def published(space: Namespace) -> Invocation[Published]:
+    """Read the newest spec of every tool."""
+
+    def read(reply: list[Any]) -> Published:
+        specs = [ToolSpec.from_json(text) for text in reply[1:] if text]
+        return Published(number(reply[0]), {spec.name: spec for spec in specs})
+
+    return Invocation(load("tools"), space.root, (), read)
