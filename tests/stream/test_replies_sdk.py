@@ -1,0 +1,179 @@
+"""The vendors' own libraries take our histories and replies: by their types, and over the wire to a judging server.
+
+Skipped where the libraries are not installed (dependency group ``sdk``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from tests.support.provider_server import ProviderServer
+from tests.support.turns import Asked, outcomes, request, turn
+from toolonce.store.outcomes import Outcome
+from toolonce.store.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
+from toolonce.store.states import State
+from toolonce.stream.replies import history, replies
+from toolonce.stream.turn import DIALECTS, Dialect
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own deprecations and experimental notes
+
+ASKED = [
+    Asked("look", "call_a", {"q": "é"}),
+    Asked("bad", "fn.bad:1", rejected="invalid_json"),
+    Asked("book", None, {"n": 2**40}),
+    Asked("book", "call_a", {"n": 1}),
+    Asked("now", "x" * 65),
+]
+RICH = Parts(
+    (
+        TextPart("two"),
+        JsonPart({"n": 1}),
+        ImagePart("image/png", data="iVBO"),
+        ImagePart("image/jpeg", url="https://e.test/a.jpg"),
+        FilePart("application/pdf", data="JVBE", name="a.pdf"),
+        FilePart("text/plain", data="aGk="),
+    )
+)
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+def body(dialect: Dialect, source: Dialect) -> dict[str, Any]:
+    """A request whose turn ended in every way a call can: rich, plain, refused, unknown, still running."""
+    asked = turn(source, ASKED)
+    rich, refused, unknown, running, plain = outcomes(asked, value=RICH.to_json())
+    ended: list[Outcome] = [
+        rich,
+        refused,
+        *outcomes(asked, state=State.UNKNOWN)[2:3],
+        *outcomes(asked, state=State.RUNNING)[3:4],
+        *outcomes(asked, value={"ok": True})[4:],
+    ]
+    assert [unknown.position, running.position, plain.position] == [2, 3, 4]
+    messages = replies(dialect, ended, turn_id=asked.turn_id, came_in=source)
+    return request(dialect, [*history(dialect, asked), *messages])
+
+
+def passes_types(kind: Any, messages: list[dict[str, Any]]) -> None:
+    """Valid by the library's types, and nothing in it that they do not know: such fields would be dropped."""
+    assert drawn(TypeAdapter(kind).validate_python(messages)) == messages
+
+
+def drawn(value: Any) -> Any:
+    """The value with its lazy iterables drawn to the end; they check their members only then."""
+    match value:
+        case dict():
+            return {name: drawn(member) for name, member in value.items()}
+        case str() | int() | None:
+            return value
+        case _:
+            return [drawn(member) for member in value]
+
+
+def camel(value: Any) -> Any:
+    """The value with camel-case members. The service takes both spellings, and this library sends some in the other."""
+    if isinstance(value, list):
+        return [camel(member) for member in value]
+    if not isinstance(value, dict):
+        return value
+    return {re.sub("_(.)", lambda match: match[1].upper(), name): camel(member) for name, member in value.items()}
+
+
+SOURCES = pytest.mark.parametrize("source", DIALECTS)
+
+
+@SOURCES
+def test_openai_takes_a_chat_history(server: ProviderServer, source: Dialect) -> None:
+    openai = pytest.importorskip("openai")
+    from openai.types.chat import ChatCompletionMessageParam
+
+    messages = body("openai-chat", source)["messages"]
+    passes_types(list[ChatCompletionMessageParam], messages)
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0) as client:
+        answer = client.chat.completions.create(model="m", messages=messages)
+
+    assert answer.choices[0].message.content == "Done."
+    assert server.requests == [("openai-chat", {"model": "m", "messages": messages})]
+
+
+@SOURCES
+def test_openai_takes_responses_items(server: ProviderServer, source: Dialect) -> None:
+    openai = pytest.importorskip("openai")
+    from openai.types.responses import ResponseInputItemParam
+
+    items = body("openai-responses", source)["input"]
+    passes_types(list[ResponseInputItemParam], items)
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0) as client:
+        answer = client.responses.create(model="m", input=items)
+
+    assert answer.output_text == "Done."
+    assert server.requests == [("openai-responses", {"model": "m", "input": items})]
+
+
+@SOURCES
+def test_anthropic_takes_a_history(server: ProviderServer, source: Dialect) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    from anthropic.types import MessageParam
+
+    messages = body("anthropic", source)["messages"]
+    passes_types(list[MessageParam], messages)
+    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client:
+        answer = client.messages.create(model="m", max_tokens=9, messages=messages)
+
+    assert answer.content[0].text == "Done."
+    assert server.requests == [("anthropic", {"model": "m", "max_tokens": 9, "messages": messages})]
+
+
+@SOURCES
+def test_google_takes_generate_contents(server: ProviderServer, source: Dialect) -> None:
+    genai = pytest.importorskip("google.genai")
+
+    contents = body("google-generate", source)["contents"]
+    typed = [genai.types.Content.model_validate(content) for content in contents]
+    options = genai.types.HttpOptions(base_url=server.url)
+    with genai.Client(api_key="none", http_options=options) as client:
+        answer = client.models.generate_content(model="m", contents=typed)
+
+    assert answer.text == "Done."
+    assert server.refusals == []
+    assert camel(server.requests[0][1]["contents"]) == contents
+
+
+@SOURCES
+def test_google_takes_interaction_steps(server: ProviderServer, source: Dialect) -> None:
+    genai = pytest.importorskip("google.genai")
+
+    steps = body("google-interactions", source)["input"]
+    kinds = {step["type"] for step in steps}
+    parsed = TypeAdapter(genai.interactions.InteractionsInput).validate_python(steps)
+    assert {step.type for step in parsed} == kinds, "an unknown shape would be parsed as UNKNOWN"
+    with genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=server.url)) as client:
+        client.interactions.create(model="m", input=steps, store=False)
+
+    assert server.refusals == []
+    assert server.requests[0][1]["input"] == steps
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_judging_server_refuses_what_lacks_a_result(dialect: Dialect) -> None:
+    """Without this the tests above could not fail."""
+    whole = body(dialect, dialect)
+    (name,) = whole
+    server = ProviderServer()
+    try:
+        taken, _ = server.answer(dialect, whole)
+        refused, reason = server.answer(dialect, {name: whole[name][:-1]})
+    finally:
+        server._http.server_close()
+
+    assert (taken, refused) == (200, 400)
+    assert b"invalid_request_error" in reason
