@@ -28,7 +28,9 @@ def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False,
         marks["reason"] = text(got["reason"])
     failure = None if state is State.SUCCEEDED else read_failure(got["error"])
     if conflict:
-        failure = Failure("conflict", "this call id was used in this turn with another tool or other arguments; not run")
+        failure = Failure(
+            "conflict", "this call id was used in this turn with another tool or other arguments; not run"
+        )
     return Outcome(
         key=key,
         idempotency_key=text(got["ikey"]) or "",

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from redis import ConnectionPool
 from redis.backoff import NoBackoff
-from redis.connection import AbstractConnection
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -42,7 +41,7 @@ class Patience:
 class Link:
     """One connection. Not for two threads at once; survives the server's restart."""
 
-    def __init__(self, raw: AbstractConnection, patience: Patience) -> None:
+    def __init__(self, raw: Any, patience: Patience) -> None:
         self._raw = raw
         self._patience = patience
 
@@ -154,7 +153,7 @@ class Connection:
     @contextmanager
     def _borrowed(self) -> Iterator[Link]:
         try:
-            raw = self.pool.get_connection()
+            raw: Any = self.pool.get_connection()
         except _LOST:
             raw = self.pool.make_connection()  # connects when it sends, and is patient there
             link = Link(raw, self._patience)

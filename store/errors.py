@@ -1,14 +1,14 @@
 """Errors of the store. Expected answers (settled, busy, conflict, ...) are values; these are for what must not pass.
 
-    StoreError
-      StoreUnavailable      the server cannot be reached or did not answer; what was sent may or may not have happened
-      StoreUnsafe           the server would lose or evict records; refused before anything is written
-      StoreFull             admission is stopped: memory watermark or queue limit; nothing was written
-      StoreMisuse           the caller's mistake
-        NoToolsPublished    no worker has published any tool
-        TurnIdMissing       the turn has no usable id and none was given
-        KeyringMissing      a tool has secret fields and no keys are configured
-      CorruptRecord         a stored record cannot be read by this version
+StoreError
+  StoreUnavailable      the server cannot be reached or did not answer; what was sent may or may not have happened
+  StoreUnsafe           the server would lose or evict records; refused before anything is written
+  StoreFull             admission is stopped: memory watermark or queue limit; nothing was written
+  StoreMisuse           the caller's mistake
+    NoToolsPublished    no worker has published any tool
+    TurnIdMissing       the turn has no usable id and none was given
+    KeyringMissing      a tool has secret fields and no keys are configured
+  CorruptRecord         a stored record cannot be read by this version
 """
 
 from __future__ import annotations

@@ -170,7 +170,16 @@ class Settled:
 
 def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
     """Store the outcome under the run's fence. The first outcome stands; repeats answer the same."""
-    args = (run.call, run.fence, run.token, ending.state, ending.result, failure_json(ending.failure), ending.marks, run.worker)
+    args = (
+        run.call,
+        run.fence,
+        run.token,
+        ending.state,
+        ending.result,
+        failure_json(ending.failure),
+        ending.marks,
+        run.worker,
+    )
 
     def read(reply: list[bytes]) -> Settled:
         return Settled(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)

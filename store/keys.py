@@ -1,28 +1,28 @@
 """The names of what we keep in Redis, for Python code and for people. Lua derives the same names from the root.
 
-    <ns>:call:<key>        hash    the record (retention: forget.lua)
-    <ns>:turn:<turn key>   hash    call key -> position
-    <ns>:history:<key>     list    the call's last events, JSON lines
-    <ns>:evidence:<key>    list    outcomes that came too late to count
-    <ns>:in:<state>        zset    calls in a state by the time they entered it (ms)
-    <ns>:tombs:<state>     zset    settled calls whose body is gone
-    <ns>:leases            zset    running calls by the end of their lease (ms)
-    <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
-    <ns>:suspects          zset    calls whose pointer may be lost, by when that was seen
-    <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
-    <ns>:readback:<tool>   zset    unknown calls by the time of the next read-back
-    <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
-    <ns>:waiting:<limit>   zset    calls that wait for one
-    <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
-    <ns>:followers:<key>   set     calls that run only after this one succeeded
-    <ns>:without:<tool>    set     calls held because no worker serves the tool
-    <ns>:limits, :flags, :counts, :tools, :newest   hash
-    <ns>:fence, :pushes, :admissions, :tools_version   counters
-    <ns>:events            stream  every transition, capped
-    <ns>:request:<id>      string  the answer to an operator's request, for a day
-    <ns>:wake:<turn key>   channel a call of the turn came to rest
-    <ns>:inbox:<tenant>    stream  calls from harnesses in any language
-    rq:*                   RQ's own keys; queue names are <ns>.<queue>
+<ns>:call:<key>        hash    the record (retention: forget.lua)
+<ns>:turn:<turn key>   hash    call key -> position
+<ns>:history:<key>     list    the call's last events, JSON lines
+<ns>:evidence:<key>    list    outcomes that came too late to count
+<ns>:in:<state>        zset    calls in a state by the time they entered it (ms)
+<ns>:tombs:<state>     zset    settled calls whose body is gone
+<ns>:leases            zset    running calls by the end of their lease (ms)
+<ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
+<ns>:suspects          zset    calls whose pointer may be lost, by when that was seen
+<ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
+<ns>:readback:<tool>   zset    unknown calls by the time of the next read-back
+<ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
+<ns>:waiting:<limit>   zset    calls that wait for one
+<ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
+<ns>:followers:<key>   set     calls that run only after this one succeeded
+<ns>:without:<tool>    set     calls held because no worker serves the tool
+<ns>:limits, :flags, :counts, :tools, :newest   hash
+<ns>:fence, :pushes, :admissions, :tools_version   counters
+<ns>:events            stream  every transition, capped
+<ns>:request:<id>      string  the answer to an operator's request, for a day
+<ns>:wake:<turn key>   channel a call of the turn came to rest
+<ns>:inbox:<tenant>    stream  calls from harnesses in any language
+rq:*                   RQ's own keys; queue names are <ns>.<queue>
 """
 
 from __future__ import annotations

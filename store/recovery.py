@@ -94,7 +94,7 @@ def readback(space: Namespace, tools: Sequence[str], *, lease_ms: int, sweeper: 
     def read(reply: list[Any]) -> ReadBack | None:
         if not reply:
             return None
-        return ReadBack(read_run(reply[0].decode(), reply[1], reply[3], token="", worker=sweeper), reply[2])  # noqa: S106
+        return ReadBack(read_run(reply[0].decode(), reply[1], reply[3], token="", worker=sweeper), reply[2])
 
     return Invocation(load("readback"), space.root, (lease_ms, *tools), read)
 

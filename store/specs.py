@@ -6,9 +6,12 @@ Pure values and their JSON form; reading and publishing them are invocations lik
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from .keys import Namespace
 from .scripts import Invocation, load, number
@@ -71,10 +74,12 @@ class ToolSpec:
     @classmethod
     def from_json(cls, text: str | bytes) -> ToolSpec:
         """Read a published spec; members that a newer release added are passed over."""
-        stored = json.loads(text)
-        known = {item.name for item in fields(cls)}
-        values = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items() if name in known}
-        return cls(**{**values, "effect": Effect(values["effect"])})
+        return _reader().validate_json(text)
+
+
+@cache
+def _reader() -> TypeAdapter[ToolSpec]:
+    return TypeAdapter(ToolSpec)
 
 
 @dataclass(frozen=True, slots=True)

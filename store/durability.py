@@ -1,0 +1,110 @@
+"""Would this server keep its word? Checked before anything is admitted or run.
+
+Durable means: ``appendonly yes`` and ``appendfsync always``, so that a reply comes after its fsync, and no eviction.
+``everysec`` has lost acknowledged writes to a plain kill on a slow disk; nothing less than ``always`` counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from redis.exceptions import ResponseError
+
+from .connection import Connection
+from .errors import StoreUnsafe
+
+OLDEST = (7, 0)
+"""Script flags (allow-oom) came with 7.0."""
+
+
+class Durability(StrEnum):
+    """How sure we want to be of the server."""
+
+    STRICT = "strict"
+    """Checked, else refused. The default."""
+    DECLARED = "declared"
+    """The operator vouches for a server whose settings cannot be read (managed services)."""
+    VOLATILE = "volatile"
+    """For trials: the server may forget, and with it that a call has run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the server says of itself; None where it does not let us ask."""
+
+    version: tuple[int, ...]
+    cluster: bool
+    appendonly: str | None
+    appendfsync: str | None
+    eviction: str | None
+
+
+def read_settings(connection: Connection) -> Settings:
+    """Ask the server.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    info = _info(connection)
+    version = info.get("valkey_version") or info.get("redis_version", "0")
+    return Settings(
+        version=tuple(int(part) for part in version.split(".")[:3] if part.isdigit()),
+        cluster=info.get("cluster_enabled") == "1",
+        appendonly=_config(connection, "appendonly"),
+        appendfsync=_config(connection, "appendfsync"),
+        eviction=_config(connection, "maxmemory-policy") or info.get("maxmemory_policy"),
+    )
+
+
+def require(connection: Connection, level: Durability) -> tuple[str, ...]:
+    """Refuse a server that would break the guarantees at this level; returns warnings to show.
+
+    Raises:
+        StoreUnsafe: with the cause and the way out.
+        StoreUnavailable: the server does not answer.
+    """
+    settings = read_settings(connection)
+    if settings.version[:2] < OLDEST:
+        raise StoreUnsafe(f"server version {'.'.join(map(str, settings.version))}: at least 7.0 is needed")
+    if settings.cluster:
+        raise StoreUnsafe("Redis Cluster is not supported: use one primary (Sentinel or managed)")
+    faults = _faults(settings)
+    if faults and level is Durability.STRICT:
+        raise StoreUnsafe(
+            f"{faults[0]}; mend it, or start with --durability declared (you vouch) or volatile (it may forget)"
+        )
+    return tuple(f"durability {level}: {fault}" for fault in faults)
+
+
+def _faults(settings: Settings) -> list[str]:
+    faults = []
+    if settings.appendonly is None or settings.appendfsync is None:
+        faults.append("the server does not show whether it fsyncs before it answers (CONFIG is barred)")
+    elif settings.appendonly != "yes":
+        faults.append("the server keeps nothing on disk: CONFIG SET appendonly yes")
+    elif settings.appendfsync != "always":
+        faults.append(
+            f"appendfsync is {settings.appendfsync}: acknowledged writes can be lost: CONFIG SET appendfsync always"
+        )
+    if settings.eviction is None:
+        faults.append("the server does not show its eviction policy")
+    elif settings.eviction != "noeviction":
+        faults.append(f"the server may evict records ({settings.eviction}): CONFIG SET maxmemory-policy noeviction")
+    return faults
+
+
+def _info(connection: Connection) -> dict[str, str]:
+    reply = connection.command("INFO")
+    lines = reply.decode("utf-8", "replace").splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def _config(connection: Connection, name: str) -> str | None:
+    try:
+        reply = connection.command("CONFIG", "GET", name)
+    except ResponseError:
+        return None
+    pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+    found = pairs.get(name.encode())
+    return found.decode() if isinstance(found, bytes) else None

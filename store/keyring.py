@@ -1,0 +1,101 @@
+"""The keys of an installation: fingerprints are keyed and secret fields encrypted with the newest; the older ones are
+still understood, so that a rotation causes no false conflict and loses nothing.
+
+`TOOLONCE_KEYS=new,old`: each a text of at least 16 characters, the newest first. Each text gives two keys by
+HKDF-like derivation: one for HMAC, one for Fernet. Pure; reads the environment only in `from_environment`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from .errors import KeyringMissing, StoreMisuse
+from .identity import fingerprint, raw_fingerprint
+
+VARIABLE = "TOOLONCE_KEYS"
+SHORTEST = 16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Key:
+    """One key; its text is never shown."""
+
+    secret: bytes
+
+    def _derive(self, purpose: str) -> bytes:
+        return hmac.new(self.secret, f"toolonce/1/{purpose}".encode(), hashlib.sha256).digest()
+
+    @property
+    def id(self) -> str:
+        """A name for the key that gives nothing away; stored with each record."""
+        return self._derive("id").hex()[:8]
+
+    @property
+    def for_fingerprints(self) -> bytes:
+        return self._derive("fingerprint")
+
+    @property
+    def for_encryption(self) -> Fernet:
+        return Fernet(base64.urlsafe_b64encode(self._derive("encryption")))
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """All keys, the newest first; may be empty."""
+
+    keys: tuple[Key, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Keyring:
+        """Read ``new,old``.
+
+        Raises:
+            StoreMisuse: a key is shorter than 16 characters.
+        """
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if any(len(part) < SHORTEST for part in parts):
+            raise StoreMisuse(f"{VARIABLE}: each key needs at least {SHORTEST} characters; try `openssl rand -hex 32`")
+        return cls(tuple(Key(part.encode()) for part in parts))
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Keyring:
+        return cls.parse(environment.get(VARIABLE, ""))
+
+    @property
+    def newest_id(self) -> str:
+        return self.keys[0].id if self.keys else ""
+
+    def fingerprints(self, tool: str, arguments: Any) -> tuple[str, ...]:
+        """The fingerprint under every key, the newest first; then the unkeyed one, which records hold that were
+        admitted before there was a keyring. Only the first is ever stored."""
+        keyed = (fingerprint(tool, arguments, key.for_fingerprints) for key in self.keys)
+        return (*keyed, fingerprint(tool, arguments))
+
+    def raw_fingerprints(self, tool: str, text: str) -> tuple[str, ...]:
+        """The same for an argument text that is no JSON object."""
+        keyed = (raw_fingerprint(tool, text, key.for_fingerprints) for key in self.keys)
+        return (*keyed, raw_fingerprint(tool, text))
+
+    def encrypt(self, text: str) -> str:
+        """Raises KeyringMissing where there are no keys."""
+        return self._fernet().encrypt(text.encode()).decode()
+
+    def decrypt(self, token: str) -> str:
+        """Raises KeyringMissing where there are no keys, or none that fits."""
+        try:
+            return self._fernet().decrypt(token.encode()).decode()
+        except InvalidToken as error:
+            raise KeyringMissing(f"a secret field was sealed with a key that {VARIABLE} no longer lists") from error
+
+    def _fernet(self) -> MultiFernet:
+        if not self.keys:
+            raise KeyringMissing(f"secret fields need keys: set {VARIABLE}, for example to `openssl rand -hex 32`")
+        return MultiFernet([key.for_encryption for key in self.keys])

@@ -1,0 +1,92 @@
+"""Do the arguments fit the tool's schema? JSON Schema 2020-12, strict: nothing is coerced, defaults are not filled in.
+
+Messages name the place and what was expected, so that a model can correct itself; they never repeat values, which
+may be secret.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+
+from .outcomes import Failure
+
+ERRORS_TOLD = 5
+"""More would not help a model to mend its call."""
+
+
+def check_schema(schema: dict[str, Any]) -> str | None:
+    """What is wrong with a schema of ours, in one line; None where it is fine."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return f"{_place(error)}: {error.message}"
+    return None
+
+
+def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
+    """The refusal for arguments that do not fit, with code ``invalid_arguments``; None where they fit.
+
+    The failure's details hold ``errors``: a list of ``path`` (``$.a[0].b``), ``expected`` and the schema's keyword.
+    """
+    found = sorted(_validator(json.dumps(schema)).iter_errors(arguments), key=lambda error: list(map(str, error.path)))
+    if not found:
+        return None
+    errors = [{"path": _place(e), "expected": _expected(e), "keyword": str(e.validator)} for e in found[:ERRORS_TOLD]]
+    lines = "; ".join(f"{error['path']}: {error['expected']}" for error in errors)
+    more = f" (and {len(found) - ERRORS_TOLD} more)" if len(found) > ERRORS_TOLD else ""
+    return Failure(
+        "invalid_arguments", f"the arguments do not fit the tool's schema: {lines}{more}", {"errors": errors}
+    )
+
+
+@lru_cache(maxsize=512)
+def _validator(schema: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema))
+
+
+def _place(error: ValidationError | SchemaError) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+    return "$" + "".join(steps)
+
+
+def _expected(error: ValidationError) -> str:
+    """The rule in words. Built from the schema's side only."""
+    rule = error.validator_value
+    match error.validator:
+        case "type":
+            return f"expected {' or '.join(rule) if isinstance(rule, list) else rule}, got {_kind(error.instance)}"
+        case "required":
+            missing = [name for name in error.schema["required"] if name not in error.instance]  # type: ignore[index,operator]
+            return f"missing {', '.join(missing)}"
+        case "additionalProperties" | "unevaluatedProperties":
+            known = sorted(error.schema.get("properties", {})) if isinstance(error.schema, dict) else []
+            return f"has a member that is not allowed; known members: {', '.join(known) or 'none'}"
+        case "enum":
+            return f"expected one of {json.dumps(rule)}"
+        case "const":
+            return f"expected {json.dumps(rule)}"
+        case "pattern":
+            return f"expected text that matches {rule}"
+        case _:
+            return f"breaks the rule {error.validator}: {json.dumps(rule)[:200]}"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
