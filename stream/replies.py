@@ -16,8 +16,8 @@ from . import (
     reply_openai_chat,
     reply_openai_responses,
 )
-from .answers import answer, sendable
 from .errors import UnknownDialect
+from .reply_answers import answer, sendable
 from .reply_ids import outbound_ids
 from .reply_shape import Message, ReplyModule, WrittenCall
 from .turn import RejectedCall, ToolCall, TurnResult

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..store.parts import FilePart, ImagePart, JsonPart, Part
-from .answers import Answer, text_of
+from .reply_answers import Answer, text_of
 from .reply_ids import IdRule
 from .reply_shape import Ids, Message, WrittenCall
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .answers import Answer, json_text
+from .reply_answers import Answer, json_text
 from .reply_ids import IdRule
 from .reply_shape import Ids, Message, WrittenCall
 

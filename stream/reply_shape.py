@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .answers import Answer
+from .reply_answers import Answer
 from .reply_ids import IdRule
 
 Message = dict[str, Any]

@@ -6,8 +6,7 @@ an unknown call's text forbids claiming success and forbids calling again. Knows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from ..store.outcomes import Failure, Outcome
 from ..store.states import State
@@ -32,6 +31,14 @@ _FAILURES: dict[str, tuple[str, str]] = {
     "denied": (
         f"The call of {{tool}} was denied by a person. {_NOTHING_RAN}",
         "Do not call it again unless you are asked to; say that it was not done.",
+    ),
+    "predecessor": (
+        f"{{tool}} was not run, because the call it had to follow did not succeed. {_NOTHING_RAN}",
+        "Look at the result of that call first; make a new call if this one is still wanted.",
+    ),
+    "deadline_exceeded": (
+        "{tool} did not succeed before its deadline.",
+        "Say that it failed. Call it again only if it is still wanted.",
     ),
     "attempts_exhausted": (
         "{tool} failed on every attempt it was allowed.",
@@ -83,6 +90,7 @@ _HELD: dict[str, str] = {
     "approval": "{tool} waits for a person's approval and has no result yet.",
     "order": "{tool} waits for an earlier call to finish and has no result yet.",
     "no_worker": "{tool} waits for a worker that serves it and has no result yet.",
+    "duplicate": "{tool} waits for a person's word on whether it repeats an earlier call, and has no result yet.",
 }
 
 
@@ -95,7 +103,8 @@ def words(outcome: Outcome) -> str:
     if outcome.conflict:
         return _join("Error [conflict]", outcome, _CONFLICT, None)
     if outcome.pending and not (outcome.state is None and outcome.failure):
-        happened = _HELD.get(_hold(outcome), _PENDING[outcome.state])
+        held = _HELD.get(outcome.marks.get("reason", "")) if outcome.state is State.HELD else None
+        happened = held or _PENDING[outcome.state]
         return _join(f"Pending [{outcome.state or 'no_result'}]", outcome, (happened, _PENDING_ADVICE), None)
     code = outcome.failure.code if outcome.failure else str(outcome.state)
     known = outcome.state is not State.UNKNOWN
@@ -112,10 +121,6 @@ def _unadmitted(outcome: Outcome) -> bool:
     return outcome.state is None and outcome.failure is not None
 
 
-def _hold(outcome: Outcome) -> str:
-    return outcome.failure.code if outcome.state is State.HELD and outcome.failure else ""
-
-
 def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     state = outcome.state or State.REFUSED
     return _STATES[state] if state is State.UNKNOWN else _FAILURES.get(code, _STATES[state])
@@ -127,25 +132,9 @@ def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure |
 
 
 def _facts(failure: Failure) -> Iterator[str]:
-    if failure.message:
+    """The places where the arguments break the schema, where these are known; otherwise the failure's own line."""
+    errors = failure.details.get("errors")
+    if errors:
+        yield from (f"At {error.get('path', '$')}: {error.get('expected', 'not valid')}" for error in errors)
+    elif failure.message:
         yield f"Reason: {failure.message}"
-    for error in failure.details.get("errors") or [failure.details]:
-        if where := _place(error):
-            yield where
-
-
-def _place(error: dict[str, Any]) -> str:
-    """Where the arguments break the schema, e.g. ``At /cents (schema /properties/cents/type): ...``; or nothing."""
-    at, rule = _pointer(error.get("path")), _pointer(error.get("schema_path"))
-    if at is None and rule is None:
-        return ""
-    place = "At the top" if not at else f"At {at}"
-    why = f": {error['message']}" if error.get("message") else ""
-    return place + (f" (schema {rule})" if rule else "") + why
-
-
-def _pointer(path: Sequence[str | int] | str | None) -> str | None:
-    """A JSON pointer, from one or from a list of steps."""
-    if path is None or isinstance(path, str):
-        return path
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

@@ -84,6 +84,8 @@ def sendable(value: Any) -> Any:
 def _parts(outcome: Outcome) -> tuple[tuple[Part, ...], bool]:
     if outcome.state is not State.SUCCEEDED or outcome.conflict:
         return (TextPart(words(outcome)),), is_error(outcome)
+    if outcome.marks.get("forgotten"):
+        return (TextPart("Note: the call succeeded; its result is no longer kept. Do not call it again."),), False
     rich = Parts.find(outcome.value)
     if rich is None:
         return (_plain(outcome.value), *_notes(outcome)), False
