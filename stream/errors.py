@@ -13,6 +13,7 @@ StreamError
   StreamMisuse              the caller's fault
     UnknownDialect          no such dialect, or it could not be guessed
     DecoderClosed           bytes or an end came after the end
+    NotOffered              the provider has no such feature
 
 Errors never hold argument text or prose of the model, and survive pickling.
 """
@@ -110,6 +111,10 @@ class UnknownDialect(StreamMisuse):
 
 class DecoderClosed(StreamMisuse):
     """Bytes or an end were given to a decoder that had its end already."""
+
+
+class NotOffered(StreamMisuse):
+    """The provider has no such feature; the message names the way out."""
 
 
 _BY_OUTCOME = {kind.outcome: kind for kind in TurnError.__subclasses__()}
