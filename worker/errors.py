@@ -1,0 +1,91 @@
+"""What handlers raise to say how they ended, and what the worker raises about itself.
+
+    Exception
+      ToolError             a handler: it failed, finally; the outcome is stored and replayed
+      NotStarted            a handler: nothing happened yet; it may run again, whatever its effect
+      DidNotHappen          a read-back: the effect is not there
+      WorkerError           the worker or its configuration
+        BadTool             a tool's definition is wrong
+        ToolsNotLoaded      the tools' module or registry cannot be loaded
+        NotThroughRQ        RQ tried to execute a pointer itself
+    BaseException
+      StopAttempt           raised into a handler by its context; passes `except Exception`
+        LeaseLost           this attempt has no right to run any more
+        CancelRequested     someone asked for a stop
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ToolError(Exception):
+    """The tool failed, and its failure is the answer: stored, replayed, never run again on our own.
+
+    Args:
+        message: one line fit for the model.
+        code: a stable word of the tool's own.
+        details: JSON-like facts that help to correct the call.
+    """
+
+    def __init__(self, message: str, *, code: str = "tool_error", details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.details = details or {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+class NotStarted(Exception):
+    """Nothing has happened yet, for certain: a refused connection, a rate limit answered before any work.
+
+    Args:
+        retry_after: seconds to wait at least before the next attempt; None leaves it to the tool's policy.
+    """
+
+    def __init__(self, message: str = "not started", *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+class DidNotHappen(Exception):
+    """A read-back has looked and is certain: the effect is not there."""
+
+
+class WorkerError(Exception):
+    """Base of what goes wrong in the worker itself; the message is one line: the cause and the way out."""
+
+
+class BadTool(WorkerError):
+    """A tool's definition cannot work: its signature, schema, or options."""
+
+
+class ToolsNotLoaded(WorkerError):
+    """The place named by ``--tools`` holds no registry that can be loaded."""
+
+
+class NotThroughRQ(WorkerError):
+    """RQ's own worker, or one of its tools, tried to execute a pointer. Nothing ran."""
+
+
+class StopAttempt(BaseException):
+    """Raised by the context into a handler that should stop now. Let it pass."""
+
+
+class LeaseLost(StopAttempt):
+    """The right to run is gone: another attempt, or an operator, has the call."""
+
+
+class CancelRequested(StopAttempt):
+    """Someone asked for a stop of this call."""
+
+
+def _rebuild(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
