@@ -24,6 +24,7 @@ from .server_binary import Maker
 # The kernel's own limits are 107 bytes on Linux and 103 on macOS.
 SOCKET_PATH_BYTES = 100
 _PRIVATE = 0o700
+_OUR_FILES = {"users.lock", "server.lock", "socket", "socket.new", "server.json", "server.new"}
 
 
 class Lock:
@@ -185,8 +186,9 @@ def folder_errors(path: Path) -> Iterator[None]:
 
 
 def _is_ours(path: Path) -> bool:
-    # Two processes may make the same folder at once: the locks come before the note about the server.
-    return any((path / name).exists() for name in ("server.json", "users.lock")) or not any(path.iterdir())
+    # Another process may be making the same folder: until its note is there, its other files are what tells.
+    names = set(os.listdir(path))
+    return "server.json" in names or names <= _OUR_FILES
 
 
 def _runtime_folder() -> Path:

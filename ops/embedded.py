@@ -137,6 +137,7 @@ class EmbeddedServer:
         self.stop()
 
     def _join_or_start(self) -> Answer:
+        started = False
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             match server_process.ask(self._folder) if self._users.take_shared() else "ending":
@@ -144,22 +145,30 @@ class EmbeddedServer:
                     return answer
                 case "loading":
                     deadline = time.monotonic() + _PATIENCE_SECONDS
+                case None if started:
+                    self._require_that_it_lives()
                 case None:
-                    self._start_unless_held()
+                    started = self._start_unless_held()
             time.sleep(_POLL_SECONDS)
         raise ServerNotStarted(
             f"a server holds {self.folder} and does not answer; end the process named in {self._folder.process_id_file}"
         )
 
-    def _start_unless_held(self) -> None:
-        if self._process and self._process.poll() is not None:
-            raise ServerNotStarted(f"the server of {self.folder} did not start: {self.last_words()}")
+    def _start_unless_held(self) -> bool:
         lock = self._folder.server_lock()
         try:
-            if lock.take_alone():
-                self._process = self._start(lock)
+            if not lock.take_alone():
+                return False
+            if self._process:
+                self._process.wait()  # its lock is free: it has ended, and is reaped here
+            self._process = self._start(lock)
+            return True
         finally:
             lock.close()  # the server has inherited it
+
+    def _require_that_it_lives(self) -> None:
+        if self._process and self._process.poll() is not None:
+            raise ServerNotStarted(f"the server of {self.folder} did not start: {self.last_words()}")
 
     def _start(self, lock: Lock) -> subprocess.Popen[bytes]:
         return server_process.start(self._folder, lock)

@@ -5,6 +5,10 @@ OpsError
     NoServerBinary          no usable valkey-server or redis-server on this machine
     DataFolderRefused       the folder is not ours, not readable, or belongs to another server
     ServerNotStarted        the server ended before it answered, or did not answer in time
+  Usage                     the command line asks for something that cannot be
+  NotFound                  there is no such call, turn or file
+  NotDone                   the store, or another operator, has moved on: nothing was changed
+  Unsafe                    refused until it is confirmed, or until it is mended
 """
 
 from __future__ import annotations
@@ -32,3 +36,23 @@ class DataFolderRefused(EmbeddedServerError):
 
 class ServerNotStarted(EmbeddedServerError):
     """The server did not come to answer; the message ends with its own last words."""
+
+
+class Usage(OpsError):
+    """The command line asks for something that cannot be."""
+
+    exit_code = 2
+
+
+class NotFound(OpsError):
+    """What was named is not there."""
+
+
+class NotDone(OpsError):
+    """The picture that the operator acted on is no longer true; nothing was changed, and the line says what is."""
+
+
+class Unsafe(OpsError):
+    """Refused for safety; the line says what would allow it."""
+
+    exit_code = 4

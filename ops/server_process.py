@@ -28,6 +28,7 @@ _ANSWER_SECONDS = 2.0  # a server that holds its data answers in well under a mi
 _LOG_TAIL_BYTES = 16_384
 _LOUD = re.compile(r"^\d+:\w .*? # (.+)$", re.MULTILINE)  # the server's log marks warnings with "#"
 _KNOWN_ENDS = (
+    ("Short write while writing to the AOF file", "the disk is full; make room and start again"),
     ("No space left on device", "the disk is full; make room and start again"),
     ("Bad file format reading the append only file", "its data is damaged; check it with valkey-check-aof"),
     ("Unrecoverable error reading the append only file", "its data cannot be read; check the disk"),
@@ -108,7 +109,7 @@ def last_words(folder: DataFolder) -> str:
     for sign, meaning in _KNOWN_ENDS:
         if sign in text:
             return meaning
-    loud: list[str] = _LOUD.findall(text)
+    loud = [words for words in _LOUD.findall(text) if not words.startswith("WARNING")]  # advice given at every start
     return loud[-1] if loud else f"it left no word in {folder.log}"
 
 

@@ -1,0 +1,44 @@
+"""What the exit code of a command says, and which error gives which code.
+
+Scripts and probes rely on these numbers. Knows all error trees, and no command.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ..store.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
+from ..stream.errors import StreamError, StreamMisuse
+from .errors import OpsError
+
+
+class ExitCode(IntEnum):
+    """DONE, or why not."""
+
+    DONE = 0
+    ENDED_BADLY = 1
+    """A call failed, was refused, is in doubt or still open; or what was asked for is not there."""
+    USAGE = 2
+    UNREACHABLE = 3
+    """Redis, or the server of our own, does not answer."""
+    REFUSED = 4
+    """Refused for safety: nothing was changed."""
+    INTERRUPTED = 130
+    """Ctrl-C, as shells count it."""
+
+
+def code_of(error: Exception) -> ExitCode | None:
+    """The code for an error that one line explains; None for one that is a defect of ours."""
+    match error:
+        case OpsError():
+            return ExitCode(error.exit_code)
+        case StoreUnavailable():
+            return ExitCode.UNREACHABLE
+        case StoreUnsafe():
+            return ExitCode.REFUSED
+        case StoreMisuse() | StreamMisuse():
+            return ExitCode.USAGE
+        case StoreError() | StreamError():
+            return ExitCode.ENDED_BADLY
+        case _:
+            return None

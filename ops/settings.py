@@ -1,0 +1,110 @@
+"""Which Redis, which namespace, how sure: flags, then the environment, then the embedded server.
+
+Decides the order of the three and opens the connection for a command. Knows no command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from redis.exceptions import RedisError
+
+from ..store.connection import Connection, Patience
+from ..store.durability import Durability, require
+from ..store.keys import DEFAULT_NAMESPACE
+from .embedded import ensure_server
+from .errors import EmbeddedServerError, Usage
+
+REDIS = "TOOLONCE_REDIS_URL"
+NAMESPACE = "TOOLONCE_NAMESPACE"
+DURABILITY = "TOOLONCE_DURABILITY"
+# A person waits: one answer may take a while on a busy server, but a dead one should be said so soon.
+PATIENCE = Patience(reply=5.0, total=5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the store is; `url` None means the embedded server."""
+
+    url: str | None
+    namespace: str
+    durability: Durability
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Settings:
+        """Read flags and environment.
+
+        Raises:
+            Usage: the environment asks for a durability that there is not.
+        """
+        level = args.durability or environment.get(DURABILITY) or Durability.STRICT
+        if level not in set(Durability):
+            raise Usage(f"{DURABILITY}={level}: use {', '.join(Durability)}")
+        return cls(
+            url=args.redis or environment.get(REDIS) or None,
+            namespace=args.namespace or environment.get(NAMESPACE) or DEFAULT_NAMESPACE,
+            durability=Durability(level),
+        )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that talks to the store."""
+    group = parser.add_argument_group("where the store is")
+    group.add_argument(
+        "--redis", metavar="URL", help=f"redis://, rediss:// or unix://; else {REDIS}, else a server of our own"
+    )
+    group.add_argument("--namespace", metavar="NAME", help=f"the installation; else {NAMESPACE}, else toolonce")
+    group.add_argument(
+        "--durability",
+        choices=list(Durability),
+        help="strict: the server must fsync before it answers (default); declared: you vouch; volatile: it may forget",
+    )
+
+
+@contextmanager
+def open_store(args: argparse.Namespace, *, patience: Patience = PATIENCE) -> Iterator[Connection]:
+    """The connection that a command works on; an embedded server is joined or started, and left at the end.
+
+    Raises:
+        StoreUnavailable, EmbeddedServerError: there is no server to talk to.
+        Usage: the URL or the namespace cannot be read.
+    """
+    settings = Settings.of(args)
+    with ExitStack() as stack:
+        url = settings.url or stack.enter_context(_embedded())
+        connection = _connection(url, settings.namespace, patience)
+        stack.callback(connection.close)
+        connection.ping()
+        yield connection
+
+
+def require_durable(args: argparse.Namespace, connection: Connection) -> None:
+    """Refuse a server that may forget, unless the operator said otherwise; say aloud what was waived.
+
+    Raises:
+        StoreUnsafe: with the cause and the way out.
+    """
+    for warning in require(connection, Settings.of(args).durability):
+        print(f"toolonce: warning: {warning}", file=sys.stderr)
+
+
+@contextmanager
+def _embedded() -> Iterator[str]:
+    try:
+        server = ensure_server()
+    except EmbeddedServerError as error:
+        raise type(error)(f"{error}; or name a server with --redis URL or {REDIS}") from error
+    with server:
+        yield server.url
+
+
+def _connection(url: str, namespace: str, patience: Patience) -> Connection:
+    try:
+        return Connection(url, namespace=namespace, patience=patience)
+    except (ValueError, RedisError) as error:
+        raise Usage(f"--redis {url!r}: {error}" if "namespace" not in str(error) else str(error)) from error
