@@ -19,6 +19,8 @@ PAGE_FIELDS = (
     "admitted_at", "queue", "not_before", "cancel_requested",
 )  # fmt: skip
 RECORD_VERSIONS = ("1",)
+FIND_MOST = 1_000
+"""Calls of a state that `find` looks at, from each end: a few ms of Redis time, however large the store is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +138,33 @@ def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
     return Invocation(load("turn"), space.root, (turn_key,), read)
 
 
-def page(
-    space: Namespace,
-    state: State,
-    *,
-    newest_first: bool = True,
-    after_ms: int | None = None,
-    offset: int = 0,
-    most: int = 50,
-) -> Invocation[Page]:
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which calls of a state a page shows: those that entered it in [after_ms, before_ms], None for no bound."""
+
+    newest_first: bool = True
+    after_ms: int | None = None
+    before_ms: int | None = None
+    offset: int = 0
+    most: int = 50
+
+
+def page(space: Namespace, state: State, span: Span = Span()) -> Invocation[Page]:  # noqa: B008 - frozen
     """One page of the calls in a state, by the time they entered it."""
-    after = "-inf" if after_ms is None else str(after_ms)
-    args = (state, "new" if newest_first else "old", after, "+inf", offset, most)
+    after = "-inf" if span.after_ms is None else str(span.after_ms)
+    before = "+inf" if span.before_ms is None else str(span.before_ms)
+    args = (state, "new" if span.newest_first else "old", after, before, span.offset, span.most)
 
     def read(reply: list[Any]) -> Page:
         return Page(int(reply[0]), int(reply[1]), tuple(_row(state, line) for line in reply[2:]))
 
     return Invocation(load("page"), space.root, args, read)
+
+
+def find(space: Namespace, prefix: str, *, most: int = FIND_MOST) -> Invocation[tuple[str, ...]]:
+    """Call keys that start with these hex digits, at most ten, among the `most` newest and oldest of each state."""
+    args = (prefix, most)
+    return Invocation(load("find"), space.root, args, lambda reply: tuple(key.decode() for key in reply))
 
 
 def _row(state: State, line: list[Any]) -> Row:
