@@ -79,11 +79,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """The inbox entry that admission acknowledges in the same step."""
+    """The inbox entry that admission acknowledges in the same step, and the stream where its answers go."""
 
     stream: str
     group: str
     entry: str
+    answers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def admit(
         return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
 
     job = job_fields()
-    inbox = (entry.stream, entry.group, entry.entry) if entry else ("", "", "")
+    inbox = (entry.stream, entry.group, entry.entry, entry.answers) if entry else ("", "", "", "")
     args: list[Arg] = [request_id, turn.key, queue_limit, *inbox, len(job), *job]
     for call in calls:
         args += _call_args(turn, call)

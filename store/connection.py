@@ -117,6 +117,7 @@ class Connection:
             socket_timeout=self._patience.reply,
             socket_connect_timeout=self._patience.reply,
             max_connections=10_000,
+            protocol=2,  # one shape of replies on every server, and one round trip less to connect
         )
 
     def run(self, invocation: Invocation[T]) -> T:
@@ -132,6 +133,10 @@ class Connection:
     def dedicated(self) -> Link:
         """A connection of its own, outside the pool's turns; close it yourself."""
         return Link(self.pool.make_connection(), self._patience)
+
+    def listener(self) -> Any:
+        """A raw connection for subscriptions, not connected yet."""
+        return self.pool.make_connection()
 
     def ping(self) -> None:
         """Ask once.

@@ -70,5 +70,12 @@ class Namespace:
     def events(self) -> str:
         return f"{self.root}events"
 
+    @property
+    def inboxes(self) -> str:
+        return f"{self.root}inboxes"
+
     def inbox(self, tenant: str) -> str:
         return f"{self.root}inbox:{tenant}"
+
+    def answers(self, tenant: str, entry: str) -> str:
+        return f"{self.root}answers:{tenant}:{entry}"

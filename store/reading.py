@@ -149,7 +149,7 @@ class Span:
     most: int = 50
 
 
-def page(space: Namespace, state: State, span: Span = Span()) -> Invocation[Page]:  # noqa: B008 - frozen
+def page(space: Namespace, state: State, span: Span = Span()) -> Invocation[Page]:
     """One page of the calls in a state, by the time they entered it."""
     after = "-inf" if span.after_ms is None else str(span.after_ms)
     before = "+inf" if span.before_ms is None else str(span.before_ms)

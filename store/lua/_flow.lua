@@ -2,6 +2,7 @@
 -- Invariant: whoever leaves running passes its slots on, and whoever comes to rest passes its turn on, in the
 -- same script; nothing has to be noticed later for others to go on.
 local RQ_RESULT_TTL = 500
+local ANSWERS_TTL = 86400
 local transition
 
 local function each(lines, visit)
@@ -111,9 +112,19 @@ local function tell_follower(follower, settled_as)
   end
 end
 
+-- Write what became of the call to the answer streams that inbox entries asked for; they live for a day.
+local function tell_harness(call, streams)
+  each(streams, function(stream)
+    local got = fields(call, 'position', 'call_id', 'tool', 'state', 'result', 'error', 'marks')
+    redis.call('XADD', stream, '*', 'call', call, 'position', got[1], 'id', got[2] or '', 'name', got[3],
+      'state', got[4], 'result', got[5] or '', 'error', got[6] or '', 'marks', got[7] or '')
+    redis.call('EXPIRE', stream, ANSWERS_TTL)
+  end)
+end
+
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function arrive(call, to)
-  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue')
+  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers')
   local job = 'rq:job:' .. got[3]
   local registry = (to == 'failed' or to == 'unknown') and 'rq:failed:' or 'rq:finished:'
   redis.call('ZADD', registry .. space .. '.' .. got[4], math.floor(now / 1000) + RQ_RESULT_TTL, got[3])
@@ -133,6 +144,7 @@ local function arrive(call, to)
   for _, follower in ipairs(followers) do
     tell_follower(follower, to)
   end
+  tell_harness(call, got[5])
   redis.call('PUBLISH', root .. 'wake:' .. got[2], call)
 end
 

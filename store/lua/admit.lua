@@ -2,13 +2,14 @@
 -- uses: ledger flow answer
 -- KEYS[1] = root of the namespace
 -- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), inbox stream, inbox group, inbox entry,
---           number of job fields, the job hash as field, value, ..., then per call: call key, state, held reason,
+--           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ..., then per call: call key, state, held reason,
 --           approval lifetime in ms, number of fingerprints, fingerprints, number of predecessors, their call keys,
 --           number of record fields, the record as field, value, ...
 -- RETURNS {"full", queue} | {"ok", per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local at = 6
+local answers = ARGV[7]
+local at = 7
 local function take()
   at = at + 1
   return ARGV[at]
@@ -104,6 +105,21 @@ local function admit(spec)
   settle_in(call, state)
 end
 
+-- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once.
+local function answer_on_stream(call, verdict)
+  local got = fields(call, 'state', 'answers', 'position', 'call_id', 'tool')
+  if verdict == 'conflict' then
+    redis.call('XADD', answers, '*', 'call', call, 'position', got[3], 'id', got[4] or '', 'name', got[5],
+      'state', 'conflict', 'result', '', 'error', '', 'marks', '')
+    redis.call('EXPIRE', answers, ANSWERS_TTL)
+  elseif OPEN[got[1]] and got[1] ~= 'unknown' then
+    local streams = got[2] and got[2] .. '\n' .. answers or answers
+    redis.call('HSET', record_of(call), 'answers', streams)
+  else
+    tell_harness(call, answers)
+  end
+end
+
 local out = { 'ok' }
 for _, spec in ipairs(calls) do
   local stored, verdict = spec.known[1], 'admitted'
@@ -116,6 +132,9 @@ for _, spec in ipairs(calls) do
         verdict = 'found'
       end
     end
+  end
+  if answers ~= '' then
+    answer_on_stream(spec.call, verdict)
   end
   out[#out + 1] = { verdict, answer(spec.call) }
 end

@@ -1,0 +1,107 @@
+"""Being told when a call of a turn came to rest: one connection for any number of waiters, and no polling.
+
+Order matters: a waiter subscribes, then reads, then waits; what ends in between rings the bell. After a lost
+connection everything is subscribed anew and every bell rings once, so that each waiter reads again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from .connection import Connection
+
+RECONNECT_S = 0.2
+"""Pause before subscribing anew; a server that restarts is back within a second."""
+
+
+class Wakeups:
+    """Subscriptions of one process. Thread-safe; the thread that listens starts with the first waiter."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._bells: dict[str, set[threading.Event]] = {}
+        self._confirmed: set[str] = set()
+        self._lock = threading.Lock()
+        self._raw: Any = None
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    @contextlib.contextmanager
+    def watch(self, channel: str) -> Iterator[threading.Event]:
+        """A bell for one channel. It rings (is set) once the subscription stands, and at each message."""
+        bell = threading.Event()
+        self._add(channel, bell)
+        try:
+            yield bell
+        finally:
+            self._remove(channel, bell)
+
+    def close(self) -> None:
+        self._closed.set()
+        with self._lock:
+            raw, self._raw = self._raw, None
+        if raw is not None:
+            with contextlib.suppress(RedisError, OSError):
+                raw.disconnect()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _add(self, channel: str, bell: threading.Event) -> None:
+        with self._lock:
+            bells = self._bells.setdefault(channel, set())
+            bells.add(bell)
+            if channel in self._confirmed:
+                bell.set()
+            elif len(bells) == 1:
+                self._send("SUBSCRIBE", channel)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._listen, name="toolonce-wakeups", daemon=True)
+                self._thread.start()
+
+    def _remove(self, channel: str, bell: threading.Event) -> None:
+        with self._lock:
+            bells = self._bells.get(channel, set())
+            bells.discard(bell)
+            if not bells:
+                self._bells.pop(channel, None)
+                self._confirmed.discard(channel)
+                self._send("UNSUBSCRIBE", channel)
+
+    def _send(self, *words: str) -> None:
+        if self._raw is not None:
+            with contextlib.suppress(RedisError, OSError):  # the listener notices, and subscribes anew
+                self._raw.send_command(*words)
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._connect()
+                while not self._closed.is_set():
+                    self._hear(self._raw.read_response(timeout=None, disconnect_on_error=True))
+            except (RedisError, OSError, AttributeError):
+                self._closed.wait(RECONNECT_S)
+
+    def _connect(self) -> None:
+        raw = self._connection.listener()
+        raw.connect()
+        with self._lock:
+            self._raw = raw
+            self._confirmed.clear()
+            if self._bells:
+                raw.send_command("SUBSCRIBE", *self._bells)
+
+    def _hear(self, message: Any) -> None:
+        if not isinstance(message, list) or len(message) < 2 or message[1] is None:
+            return
+        channel = message[1].decode()
+        with self._lock:
+            if message[0] == b"subscribe":
+                self._confirmed.add(channel)
+            if message[0] in (b"subscribe", b"message"):
+                for bell in self._bells.get(channel, ()):
+                    bell.set()

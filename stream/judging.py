@@ -1,0 +1,128 @@
+"""What becomes of a new call at admission: queued, held for a reason, or refused with words for the model.
+
+Pure: the published specs and the call are all it sees. A refused call is stored like any other, so that a harness that
+resumes gets as many replies as there were calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..store import ordering, sealing
+from ..store.admission import Identified, NewCall
+from ..store.errors import KeyringMissing, NoToolsPublished
+from ..store.keyring import Keyring
+from ..store.outcomes import Failure
+from ..store.specs import Published, ToolSpec
+from ..store.validation import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call as the model asked for it.
+
+    Attributes:
+        arguments: an object; the input text of a custom call; the raw text of a rejected one.
+        rejected: why the decoder refused its argument text, "" where it did not.
+    """
+
+    tool: str
+    arguments: dict[str, Any] | str
+    call_id: str | None = None
+    kind: str = "function"
+    rejected: str = ""
+    echo: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def named_arguments(self) -> dict[str, Any]:
+        """What schema and handler see: a custom call's text is its argument ``input``."""
+        return self.arguments if isinstance(self.arguments, dict) else {"input": self.arguments}
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Applies the published specs to the new calls of one turn.
+
+    Attributes:
+        came_clear: the calls lay unsealed in an inbox, so tools with secret fields are refused.
+    """
+
+    specs: Published
+    keyring: Keyring
+    scope: str
+    turn_key: str
+    ordered: bool = False
+    trace: str = ""
+    came_clear: bool = False
+
+    def turn(self, calls: Sequence[Asked], found: Sequence[Identified], known: Sequence[bool]) -> list[NewCall]:
+        """The calls that are not known yet, as they are to be stored; positions count all calls of the turn.
+
+        Raises:
+            NoToolsPublished, KeyringMissing: see `store.errors`.
+        """
+        if not self.specs.tools and not all(known):
+            raise NoToolsPublished(
+                "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
+            )
+        earlier: dict[str, list[str]] = {}
+        new = []
+        for position, (call, identity) in enumerate(zip(calls, found, strict=True)):
+            if not known[position]:
+                new.append(self._judge(position, call, identity, earlier))
+            earlier.setdefault(call.tool, []).append(identity.key)
+        return new
+
+    def _judge(self, position: int, call: Asked, identity: Identified, earlier: dict[str, list[str]]) -> NewCall:
+        spec = self.specs.tools.get(call.tool)
+        refusal = self._refusal(call, spec)
+        runs = spec is not None and refusal is None
+        return NewCall(
+            identity=identity,
+            tool=call.tool,
+            arguments=self._stored_arguments(call, spec),
+            position=position,
+            call_id=call.call_id,
+            spec=spec,
+            kind=call.kind,
+            refusal=refusal,
+            held="approval" if runs and spec and spec.approval == "always" else "",
+            lanes=self._lanes(call, spec) if runs and spec else (),
+            predecessors=tuple(key for tool in spec.after for key in earlier.get(tool, [])) if runs and spec else (),
+            echo=call.echo,
+            key_id=self.keyring.newest_id,
+            secret=bool(spec and spec.secret),
+            trace=self.trace,
+        )
+
+    def _refusal(self, call: Asked, spec: ToolSpec | None) -> Failure | None:
+        if call.rejected:
+            details = {"reason": call.rejected}
+            return Failure("invalid_arguments", f"the arguments are no usable JSON object: {call.rejected}", details)
+        if spec is None:
+            known = sorted(self.specs.tools)
+            words = f"there is no tool {call.tool!r}; the tools are: {', '.join(known)}"
+            return Failure("unknown_tool", words, {"tools": known})
+        if spec.secret and self.came_clear:
+            return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")
+        return validate(spec.schema, call.named_arguments)
+
+    def _stored_arguments(self, call: Asked, spec: ToolSpec | None) -> str:
+        if call.rejected:
+            # Text that could not be read may hold a secret in any place; nobody needs it again.
+            return json.dumps({"$rejected": "" if spec and spec.secret else call.arguments})
+        arguments = call.named_arguments
+        if spec and spec.secret:
+            if not self.keyring.keys:
+                raise KeyringMissing(
+                    f"tool {call.tool!r} has secret fields: set TOOLONCE_KEYS where you submit its calls"
+                )
+            arguments = sealing.seal(arguments, spec.secret, self.keyring)
+        return json.dumps(arguments, separators=(",", ":"))
+
+    def _lanes(self, call: Asked, spec: ToolSpec) -> tuple[str, ...]:
+        own = ordering.lanes(self.scope, call.tool, spec.order_by, call.named_arguments)
+        return (*own, ordering.turn_lane(self.turn_key)) if self.ordered else own

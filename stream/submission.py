@@ -1,0 +1,213 @@
+"""What a submission means: identities of the calls of a turn, and what is asked of the store, in which order.
+
+Sans-IO: a generator yields store operations and is sent their answers, so that the blocking and the async client
+share one set of rules. Replays need no tool spec: what the store knows is answered first, and only new calls are
+judged and admitted, all of a turn in one step.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..store import identity
+from ..store.admission import Identified, InboxEntry, Lookup, Turn, admit, lookup
+from ..store.errors import TurnIdMissing
+from ..store.keyring import Keyring
+from ..store.keys import Namespace
+from ..store.outcomes import Outcome
+from ..store.scripts import Invocation
+from ..store.specs import Published, published
+from .judging import Asked, Judge
+from .turn import RejectedCall, ToolCall, TurnResult
+
+# Seen in the field: servers that draw "chatcmpl-<0..999>" (Ollama). Such an id comes back within a day.
+_RECURRING = re.compile(r"chatcmpl-\d{1,3}\Z")
+
+Intent = str | Mapping[int, str] | None
+"""One key for a turn of one call, or position -> key. See `identified`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Whose calls they are and under which rules they are stored.
+
+    Attributes:
+        scope: the tenant and conversation in which turn ids are unique; from the harness, never from the model.
+        tenant: whose limits count; by default the scope up to the first ``/``.
+        queue_limit: most calls that a queue may hold before admission is refused; 0 for no limit.
+        trace: a W3C traceparent that the worker goes on with; "" for none.
+    """
+
+    space: Namespace
+    scope: str
+    tenant: str = ""
+    keyring: Keyring = field(default_factory=Keyring)
+    queue_limit: int = 100_000
+    trace: str = ""
+
+    def turn(self, turn_id: str) -> Turn:
+        tenant = self.tenant or self.scope.partition("/")[0]
+        return Turn(self.scope, turn_id, identity.turn_key(self.space.name, self.scope, turn_id), tenant)
+
+
+class SpecCache:
+    """The published specs as this client last read them; read again when the store says that they changed."""
+
+    def __init__(self) -> None:
+        self.known = Published(0, {})
+
+    def at(self, space: Namespace, version: int) -> Generator[Invocation[Any], Any, Published]:
+        if self.known.version != version or not self.known.tools:
+            self.known = yield published(space)
+        return self.known
+
+
+def usable_turn_id(given: str | None, came: str | None) -> str:
+    """The turn id to store under: the harness's own word, else the provider's where it can be trusted.
+
+    Raises:
+        TurnIdMissing: there is none, or one that comes back within days.
+    """
+    if given:
+        return given
+    if not came or not came.strip():
+        raise TurnIdMissing("the turn has no id; pass turn_id= with your own step id, the same on every retry")
+    if _RECURRING.match(came):
+        raise TurnIdMissing(
+            f"the server draws turn ids like {came!r} from 1000 values; pass turn_id= with your own step id"
+        )
+    return came
+
+
+def asked_of(result: TurnResult) -> list[Asked]:
+    """The calls of a completed turn in call order, refused ones in their places.
+
+    Raises:
+        TypeError: not a finished turn; a draft is a view and never runs.
+        TurnError: the turn did not end in a way that runs calls.
+    """
+    if not isinstance(result, TurnResult):
+        raise TypeError(f"submit takes the TurnResult of eof(), not {type(result).__name__}; drafts never run")
+    calls: list[ToolCall | RejectedCall] = [*result.require_calls(), *result.rejected]
+    return [asked(call) for call in sorted(calls, key=lambda call: call.position)]
+
+
+def asked(call: ToolCall | RejectedCall) -> Asked:
+    """One call as admission sees it."""
+    match call:
+        case ToolCall():
+            return Asked(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
+        case RejectedCall():
+            return Asked(call.name, call.raw, call.call_id, "function", rejected=call.reason, echo=call.echo)
+        case _:
+            raise TypeError(f"a call is a ToolCall or a RejectedCall, not {type(call).__name__}")
+
+
+def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Intent = None) -> list[Identified]:
+    """The identity of each call: by its turn and place, or by the intent key that the harness gives.
+
+    Raises:
+        ValueError: one intent key for several calls.
+    """
+    if isinstance(intent, str):
+        if len(calls) > 1:
+            raise ValueError("one intent key for several calls; pass a mapping of position to key")
+        intent = {0: intent}
+    keys = intent or {}
+    out = []
+    for position, (call, ref) in enumerate(zip(calls, identity.references(c.call_id for c in calls), strict=True)):
+        if position in keys:
+            key = identity.intent_call_key(terms.space.name, terms.scope, keys[position])
+        else:
+            key = identity.call_key(terms.space.name, terms.scope, turn_id, ref)
+        out.append(Identified(key, _fingerprints(terms.keyring, call)))
+    return out
+
+
+def _fingerprints(keyring: Keyring, call: Asked) -> tuple[str, ...]:
+    if call.rejected:
+        return keyring.raw_fingerprints(call.tool, str(call.arguments))
+    return keyring.fingerprints(call.tool, call.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """One submission, ready to be driven."""
+
+    terms: Terms
+    turn_id: str
+    calls: tuple[Asked, ...]
+    intent: Intent = None
+    ordered: bool = False
+    entry: InboxEntry | None = None
+    came_clear: bool = False
+
+    def steps(self, cache: SpecCache) -> Generator[Invocation[Any], Any, tuple[Outcome, ...]]:
+        """Yield store operations, take their answers; returns one outcome per call, in call order.
+
+        Raises:
+            NoToolsPublished: there are new calls and no worker has ever published a tool.
+            KeyringMissing: a tool with secret fields and no keys.
+            StoreFull: nothing was stored.
+        """
+        terms, turn = self.terms, self.terms.turn(self.turn_id)
+        found = identified(terms, self.turn_id, self.calls, self.intent)
+        known: Lookup = yield lookup(terms.space, found)
+        if all(outcome is not None for outcome in known.outcomes) and self.entry is None:
+            return _in_places(known.outcomes)
+        specs = yield from cache.at(terms.space, known.specs_version)
+        judge = Judge(
+            specs, terms.keyring, terms.scope, turn.key,
+            ordered=self.ordered, trace=terms.trace, came_clear=self.came_clear,
+        )  # fmt: skip
+        new = judge.turn(self.calls, found, [outcome is not None for outcome in known.outcomes])
+        request = uuid.uuid4().hex
+        admitted: tuple[Outcome, ...] = yield admit(
+            terms.space, turn, new, request_id=request, queue_limit=terms.queue_limit, entry=self.entry
+        )
+        fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
+        merged = (outcome or fresh[call.key] for outcome, call in zip(known.outcomes, found, strict=True))
+        return _in_places(merged)
+
+
+def _in_places(outcomes: Iterable[Outcome | None]) -> tuple[Outcome, ...]:
+    return tuple(outcome for outcome in outcomes if outcome is not None)
+
+
+def calls_from_json(text: str) -> list[Asked]:
+    """Finished calls as JSON: a list of ``{"name", "arguments", "id"?, "kind"?}``; integers stay exact.
+
+    Raises:
+        ValueError: not that shape; the message says what is wrong, in one line.
+    """
+    try:
+        stored = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"calls are no JSON: {error}") from error
+    if not isinstance(stored, list):
+        raise ValueError("calls: expected a list of {name, arguments, id}")
+    return [_from_json(position, item) for position, item in enumerate(stored)]
+
+
+def _from_json(position: int, item: Any) -> Asked:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str) or not item["name"]:
+        raise ValueError(f"calls[{position}]: expected an object with a name")
+    kind = item.get("kind", "function")
+    arguments = item.get("arguments", {} if kind == "function" else "")
+    call_id = item.get("id")
+    if kind not in ("function", "custom"):
+        raise ValueError(f"calls[{position}].kind: expected function or custom")
+    if not isinstance(arguments, dict if kind == "function" else str):
+        raise ValueError(f"calls[{position}].arguments: expected {'an object' if kind == 'function' else 'text'}")
+    if call_id is not None and not isinstance(call_id, str):
+        raise ValueError(f"calls[{position}].id: expected text")
+    return Asked(item["name"], arguments, call_id, kind)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
