@@ -1,0 +1,156 @@
+"""Bytes to server-sent events, by the WHATWG rules, whatever pieces the bytes come in.
+
+Decides what a line and an event is. Must not know what is inside an event's data.
+Lines that are no SSE are kept aside, since some servers write an error as bare JSON between events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .limits import LimitPassed, Limits
+
+# Event name, data, and whether some of its bytes were not UTF-8 (they stand in it as U+FFFD).
+ServerEvent = tuple[bytes, bytes, bool]
+
+_BOM = b"\xef\xbb\xbf"
+_SILENT_FIELDS = frozenset({b"id", b"retry"})
+
+
+class SseReader:
+    """Feed it bytes, take events. It holds one unfinished line and one unfinished event.
+
+    Attributes:
+        bad_utf8: some line so far was not UTF-8.
+        stray: lines that are neither SSE fields nor comments, up to ``Limits.stray_bytes``.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.bad_utf8 = False
+        self.stray: list[bytes] = []
+        self._limits = limits
+        self._stray_room = limits.stray_bytes
+        self._pieces: list[bytes] = []  # of the unfinished line; joined once, when it ends
+        self._held = 0
+        self._started = False
+        self._after_cr = False  # a CR ended the last block: a LF right after it belongs to it
+        self._name = b""
+        self._data: list[bytes] = []
+        self._data_room = limits.event_bytes
+        self._damaged = False
+
+    def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
+        """The events that these bytes complete.
+
+        Raises:
+            LimitPassed: a line or an event is too long.
+        """
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        cut = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+        if cut:
+            block = b"".join((*self._pieces, chunk[:cut]))
+            self._pieces, self._held = [], 0
+            self._after_cr = block.endswith(b"\r")
+            yield from self._events(self._lines(block))
+        if cut < len(chunk):
+            self._pieces.append(chunk[cut:])
+            self._held += len(chunk) - cut
+            if self._held > self._limits.line_bytes:
+                raise LimitPassed("line_bytes")
+
+    def end(self) -> Iterator[ServerEvent]:
+        """At a clean end: the last event that lacks its blank line. Whether it counts is for the caller to say."""
+        if last := self._last_line():
+            yield from self._events([last])
+        if self._data:
+            yield self._dispatch()
+
+    def broken(self) -> None:
+        """The transport broke: nothing more is dispatched, but wrong bytes in the last line stay wrong."""
+        self._last_line()
+
+    def _lines(self, block: bytes) -> Iterable[bytes]:
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = self._without_bom(block).split(b"\n")
+        lines.pop()  # nothing stands after the last line end
+        if len(block) > self._limits.line_bytes:
+            return self._bounded(lines)
+        return lines if _is_utf8(block) else map(self._repaired, lines)
+
+    def _bounded(self, lines: list[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            if len(line) > self._limits.line_bytes:
+                raise LimitPassed("line_bytes")
+            yield self._repaired(line)
+
+    def _last_line(self) -> bytes:
+        line = self._without_bom(b"".join(self._pieces))
+        self._pieces, self._held = [], 0
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            cut = error.reason == "unexpected end of data"  # a character was cut, its bytes are not wrong
+            return line[: error.start] + b"\xef\xbf\xbd" if cut else self._repaired(line)
+        return line
+
+    def _without_bom(self, block: bytes) -> bytes:
+        if self._started:
+            return block
+        self._started = True
+        return block.removeprefix(_BOM)
+
+    def _repaired(self, line: bytes) -> bytes:
+        if _is_utf8(line):
+            return line
+        self.bad_utf8 = True
+        self._damaged = True
+        return line.decode("utf-8", "replace").encode()
+
+    def _events(self, lines: Iterable[bytes]) -> Iterator[ServerEvent]:
+        data = self._data
+        for line in lines:
+            if line.startswith(b"data:"):
+                if data:
+                    self._make_room(line)
+                data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif line:
+                self._field(line)
+            elif data:
+                yield self._dispatch()
+            else:
+                self._name = b""
+
+    def _dispatch(self) -> ServerEvent:
+        data = self._data
+        event = (self._name, data[0] if len(data) == 1 else b"\n".join(data), self._damaged)
+        data.clear()
+        self._data_room = self._limits.event_bytes
+        self._name = b""
+        self._damaged = False
+        return event
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        if name == b"event":
+            self._name = value.removeprefix(b" ")
+        elif name == b"data":
+            self._data.append(b"")  # the field name alone
+        elif name and name not in _SILENT_FIELDS and self._stray_room > 0:
+            self._stray_room -= len(line) + 1
+            self.stray.append(line)
+
+    def _make_room(self, line: bytes) -> None:
+        self._data_room -= len(line)
+        if self._data_room < len(self._data[0]):
+            raise LimitPassed("event_bytes")
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
