@@ -1,0 +1,184 @@
+"""The strict judgement of argument texts and of arguments that came as objects inside a frame.
+
+Decides what a call's arguments are, or why they are refused. Judged once, after the end of the turn, without repair.
+Must not know where the text came from.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .json_scan import (
+    TOO_DEEP,
+    CutText,
+    Mark,
+    NotJson,
+    Repeated,
+    SecondObject,
+    integer,
+    join_surrogates,
+    members,
+    scan,
+)
+from .limits import Limits
+
+
+class Unusable(ValueError):
+    """The arguments show that the turn itself is damaged; ``str()`` says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Arguments after judgement.
+
+    Attributes:
+        value: the object (for free text: the text); None when refused.
+        text: as it came, or the JSON of an object that came inside a frame.
+        reason: why this call is refused; None when it is not.
+    """
+
+    value: dict[str, Any] | str | None
+    text: str
+    reason: str | None = None
+
+
+def judge_pieces(pieces: list[Any], limits: Limits) -> Judged:
+    """Judge what came for one call: texts, or one value from inside a frame, in order.
+
+    Raises:
+        Unusable: the text is cut, holds two objects, or texts and objects are mixed.
+    """
+    pieces = without_placeholder(pieces)
+    if not pieces:
+        return Judged({}, "")
+    if all(type(piece) is str for piece in pieces):
+        return judge_text(joined(pieces), limits)
+    if len(pieces) > 1:
+        raise Unusable("arguments came as an object and as text")
+    return judge_value(pieces[0], limits)
+
+
+def without_placeholder(pieces: list[Any]) -> list[Any]:
+    """The pieces without the ``{}`` that some servers open with before the text comes."""
+    placeholder = len(pieces) > 1 and pieces[0] in ("{}", {})
+    return pieces[1:] if placeholder and all(type(piece) is str for piece in pieces[1:]) else pieces
+
+
+def judge_text(text: str, limits: Limits) -> Judged:
+    """Judge a JSON text. Raises as ``judge_pieces``."""
+    if not text:
+        return Judged({}, "")
+    try:
+        value = strict_json(text, limits.nesting, limits.digits)
+    except CutText:
+        raise Unusable("an argument text is cut") from None
+    except SecondObject:
+        raise Unusable("two objects in one argument text") from None
+    except NotJson:
+        return Judged(None, text, "invalid_json")
+    reason = _fault(value, limits)
+    return Judged(None, text, reason) if reason else Judged(value, text)
+
+
+def judge_value(value: Any, limits: Limits) -> Judged:
+    """Judge arguments that were parsed with their frame."""
+    reason = _fault(value, limits)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        text = ""
+    return Judged(None, text, reason) if reason else Judged(value, text)
+
+
+def judge_free_text(pieces: list[Any]) -> Judged:
+    """The input of a custom tool: any text that can be written as UTF-8. Raises as ``judge_pieces``."""
+    if not all(type(piece) is str for piece in pieces):
+        raise Unusable("free text came as something else")
+    text = joined(pieces)
+    return Judged(None, text, "lone_surrogate") if _has_lone_surrogate(text) else Judged(text, text)
+
+
+def joined(pieces: list[str]) -> str:
+    """The pieces as one text; a surrogate pair that was split between two of them is put together."""
+    text = "".join(pieces)
+    return join_surrogates(text) if _has_lone_surrogate(text) else text
+
+
+def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
+    """For the echo of a call that is not ours to judge: its object, or an empty one where the text is none."""
+    try:
+        value = judge_pieces(pieces, Limits()).value
+    except Unusable:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def strict_json(text: str, nesting: int, digits: int) -> Any:
+    """The value of a JSON text, with the marks of ``json_scan``.
+
+    Raises:
+        CutText, SecondObject, NotJson: from ``json_scan``.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=members, parse_int=lambda found: integer(found, digits))
+    try:
+        return decoder.decode(text)
+    except (ValueError, RecursionError):
+        return scan(text, nesting, digits)
+
+
+def _fault(value: Any, limits: Limits) -> str | None:
+    """The first reason to refuse, in the order of the policy."""
+    found = _faults(value, limits.nesting)
+    if type(value) is not dict and type(value) is not Repeated:
+        found.add("not_an_object")
+    order = ("too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
+    return next((reason for reason in order if reason in found), None)
+
+
+def _faults(root: Any, nesting: int) -> set[str]:
+    found: set[str] = set()
+    level = [root]
+    for _ in range(nesting):
+        level = [inner for value in level for inner in _look(value, found)]
+        if not level:
+            return found
+    if any(isinstance(value, (dict, list)) for value in level):
+        found.add("too_deep")
+    for value in level:
+        _look(value, found)
+    return found
+
+
+def _look(value: Any, found: set[str]) -> list[Any]:
+    """Note the faults of one value; its inner values are returned, to be looked at in their turn."""
+    match value:
+        case dict():
+            if type(value) is Repeated:
+                found.add("duplicate_key")
+            if any(_has_lone_surrogate(name) for name in value):
+                found.add("lone_surrogate")
+            return list(value.values())
+        case list():
+            return value
+        case Mark():
+            found.add("too_deep" if value is TOO_DEEP else "too_large")
+        case str():
+            if _has_lone_surrogate(value):
+                found.add("lone_surrogate")
+        case float():
+            if not math.isfinite(value):
+                found.add("non_finite")
+    return []
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
