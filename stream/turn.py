@@ -19,9 +19,7 @@ DIALECTS: tuple[Dialect, ...] = (
     "google-generate",
     "google-interactions",
 )
-TurnOutcome = Literal[
-    "completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"
-]
+TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]
 Kind = Literal["function", "custom"]
 
 

@@ -1,0 +1,203 @@
+"""The turn that is being read: what the frames have told so far, in the words of the policy.
+
+Decides nothing: a dialect writes it, ``verdict.py`` reads it. Must not know any provider's field names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .arguments import joined
+from .drafts import CallComplete, CallOpened, DraftQueue
+from .limits import LimitPassed, Limits
+from .turn import Kind, ProviderError, TurnOutcome
+
+
+class OpenTurn:
+    """Everything learned about one turn.
+
+    Attributes:
+        endings: what each terminal so far says, as (outcome, the provider's word).
+        released: the release point was reached; a transport that breaks later changes nothing.
+        violations: what broke the protocol, first one first.
+        notes: oddities that change nothing.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.drafts = DraftQueue()
+        self.calls: list[OpenCall] = []
+        self.texts: list[str] = []
+        self.turn_id: str | None = None
+        self.usage: dict[str, Any] | None = None
+        self.error: ProviderError | None = None
+        self.bad_utf8 = False
+        self.limit: str | None = None
+        self.released = False
+        self.endings: list[tuple[TurnOutcome, str]] = []
+        self.violations: list[str] = []
+        self.notes: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return joined(self.texts)
+
+    def say(self, piece: object) -> None:
+        """A piece of visible text; anything that is no text says nothing."""
+        if type(piece) is str and piece:
+            self.texts.append(piece)
+            self.drafts.text(piece)
+
+    def identify(self, turn_id: object) -> None:
+        """The first non-empty id stays."""
+        if self.turn_id is None and isinstance(turn_id, str) and turn_id and encodable(turn_id):
+            self.turn_id = turn_id
+
+    def count(self, usage: object) -> None:
+        """The newest usage counts win, member by member."""
+        if isinstance(usage, dict):
+            self.usage = {**(self.usage or {}), **usage}
+
+    def end(self, outcome: TurnOutcome, word: str) -> None:
+        self.endings.append((outcome, word))
+
+    def fail(self, error: ProviderError) -> None:
+        """The first error stays."""
+        self.error = self.error or error
+
+    def violate(self, what: str) -> None:
+        if len(self.violations) < 16:  # the first one decides; a stream of nonsense must not fill memory
+            self.violations.append(what)
+
+    def open_call(self, kind: Kind | None = "function") -> OpenCall:
+        """A new call, in order of first appearance.
+
+        Raises:
+            LimitPassed: too many.
+        """
+        if len(self.calls) >= self.limits.calls:
+            raise LimitPassed("calls")
+        call = OpenCall(self, len(self.calls), kind)
+        self.calls.append(call)
+        return call
+
+
+class OpenCall:
+    """One call while its turn is read.
+
+    Attributes:
+        number: 0-based, in order of first appearance.
+        kind: None while it is not known yet.
+        pieces: argument texts, and objects from inside frames, in order. Empty ones are left out.
+        too_large: the text passed its limit and was let go.
+        opener: filled arguments that came with the opening event; nothing may follow them.
+        echo: sibling fields that the provider wants back.
+        shown: drafts have told that this call exists.
+    """
+
+    __slots__ = (
+        "_size",
+        "_turn",
+        "call_id",
+        "complete",
+        "echo",
+        "kind",
+        "name",
+        "number",
+        "opener",
+        "pieces",
+        "shown",
+        "too_large",
+    )
+
+    def __init__(self, turn: OpenTurn, number: int, kind: Kind | None) -> None:
+        self._turn = turn
+        self._size = 0
+        self.number = number
+        self.kind = kind
+        self.name = ""
+        self.call_id: str | None = None
+        self.pieces: list[Any] = []
+        self.too_large = False
+        self.opener: object = None
+        self.echo: dict[str, Any] = {}
+        self.shown = False
+        self.complete = False
+
+    def identify(self, call_id: object) -> None:
+        """The first id stays. Absent is None or empty."""
+        if not self.call_id:
+            self.call_id = self._checked(call_id, "id")
+
+    def rename(self, name: object) -> None:
+        """The name as a whole; empty says nothing, another one than before breaks the protocol."""
+        name = self._checked(name, "name")
+        if name and self.name and name != self.name:
+            self._turn.violate("a call changed its name")
+        elif name and not self.name:
+            self.name = name
+            self._show()
+
+    def extend_name(self, piece: object) -> None:
+        """A name that may come in pieces: appended as long as no arguments were seen; an equal piece is a repeat."""
+        piece = self._checked(piece, "name")
+        if not self.name or self.pieces:
+            self.rename(piece)
+        elif piece and piece != self.name:
+            self.name += piece
+            self._show()
+
+    def add(self, piece: object) -> None:
+        """A piece of arguments: text, or a value from inside a frame."""
+        if piece is None or piece == "" or self.too_large:
+            return
+        if type(piece) is str:
+            self._size += len(piece)
+            if self._size > self._turn.limits.argument_chars:
+                self.too_large = True
+                self.pieces = []
+                return
+        self.pieces.append(piece)
+        if self.name:
+            self._turn.drafts.arguments(self.number, piece, self.pieces)
+
+    def open_with(self, value: object) -> None:
+        """Arguments in the event that opens the call: a placeholder when empty, else all there is."""
+        if value not in (None, "", {}):
+            self.opener = value
+            self.add(value)
+
+    def replace(self, piece: object) -> None:
+        """A final form takes the place of the pieces. No draft: the pieces were shown, or the final itself."""
+        self.pieces = [piece]
+        self.too_large = type(piece) is str and len(piece) > self._turn.limits.argument_chars
+
+    def finish(self) -> None:
+        """The wire says that the arguments are whole."""
+        if self.name and not self.complete:
+            self.complete = True
+            self._turn.drafts.add(CallComplete(self.number, self.name, self.call_id))
+
+    def _show(self) -> None:
+        self._turn.drafts.add(CallOpened(self.number, self.name, self.call_id))
+        if not self.shown:
+            self.shown = True
+            for count in range(len(self.pieces)):  # what came before the name
+                self._turn.drafts.arguments(self.number, self.pieces[count], self.pieces)
+
+    def _checked(self, value: object, what: str) -> str | None:
+        if value is None or value == "":
+            return None
+        if isinstance(value, str) and encodable(value):
+            return value
+        self._turn.violate(f"a call's {what} is no usable text")
+        return None
+
+
+def encodable(text: str) -> bool:
+    """Whether the text can be written as UTF-8 at all; half a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
