@@ -1,0 +1,52 @@
+"""Responses that were not streamed: one JSON document, judged by the same words as a stream.
+
+Decides what a document is before a dialect reads it. Must not know one dialect's fields.
+"""
+
+from __future__ import annotations
+
+from .dialect import DialectReader
+from .frames import BadFrame, error_in, parse_frame
+from .limits import LimitPassed, Limits
+from .open_turn import OpenTurn
+from .readers import reader_for
+from .turn import Dialect, TurnResult
+from .verdict import judge
+
+
+def decode_body(dialect: Dialect | str, body: bytes, *, limits: Limits | None = None) -> TurnResult:
+    """The result of a response that was not streamed. No bytes make it raise.
+
+    Args:
+        dialect: one of ``DIALECTS``.
+        body: the whole response body.
+
+    Raises:
+        UnknownDialect: no such dialect.
+    """
+    turn = OpenTurn(limits or Limits())
+    reader = reader_for(dialect, turn)
+    try:
+        _read(reader, body)
+    except LimitPassed as passed:
+        turn.limit = passed.args[0]
+    return judge(reader, broken=False, bytes_seen=len(body))
+
+
+def _read(reader: DialectReader, body: bytes) -> None:
+    turn = reader.turn
+    if len(body) > turn.limits.total_bytes:
+        raise LimitPassed("total_bytes")
+    try:
+        document = parse_frame(body.removeprefix(b"\xef\xbb\xbf"), turn.limits)
+    except UnicodeDecodeError:
+        turn.bad_utf8 = True
+        return
+    except BadFrame:
+        document = None
+    if error := error_in(document):
+        turn.fail(error)
+    elif isinstance(document, dict):
+        reader.body(document)
+    else:
+        turn.end("malformed", "a body that is no JSON object")

@@ -1,0 +1,188 @@
+"""The decoder of a stream: bytes in, drafts on the way, one result at the end. Sans-IO.
+
+Decides how the layers work together and what every frame may mean in any dialect. Must not know one dialect's frames.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from .drafts import Draft
+from .errors import DecoderClosed, StreamMisuse
+from .frames import BadFrame, error_event, error_in, parse_frame, stray_error
+from .limits import LimitPassed, Limits
+from .open_turn import OpenTurn
+from .readers import reader_for
+from .sse import SseReader
+from .turn import Dialect, TurnResult
+from .verdict import judge
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+
+class TurnDecoder:
+    """Decodes one streamed turn of one dialect.
+
+    Feed it the body as it comes, then tell how it ended: ``eof()`` for a clean end, ``abort()`` for a broken one.
+    The result does not depend on how the bytes were cut into pieces. No bytes make it raise.
+
+    Args:
+        dialect: one of ``DIALECTS``.
+        limits: what one turn may ask of us.
+        record: a file to write the stream to, secrets masked, as new test data (see ``recorder.py``).
+
+    Raises:
+        UnknownDialect: no such dialect.
+    """
+
+    def __init__(
+        self, dialect: Dialect | str, *, limits: Limits | None = None, record: str | PathLike[str] | None = None
+    ) -> None:
+        self._turn = OpenTurn(limits or Limits())
+        self._reader = reader_for(dialect, self._turn)
+        self._sse = SseReader(self._turn.limits)
+        self._bytes_seen = 0
+        self._result: TurnResult | None = None
+        self._recorder = _open_recorder(record, self._reader.dialect)
+
+    @property
+    def released(self) -> bool:
+        """Whether the turn reached its release point: a broken transport changes nothing from here on.
+
+        A harness that does not want to wait for the transport's end may call ``eof()`` now. Chat releases at
+        ``[DONE]``, Generate at the clean end only.
+        """
+        return self._turn.released
+
+    @property
+    def result(self) -> TurnResult | None:
+        """The result; None before ``eof()`` or ``abort()``."""
+        return self._result
+
+    def feed(self, chunk: bytes | bytearray | memoryview) -> list[Draft]:
+        """Take the next bytes, in pieces of any size.
+
+        Returns:
+            Drafts of what these bytes brought, for a UI. They promise nothing.
+
+        Raises:
+            DecoderClosed: after the end.
+            StreamMisuse: it is given something that is no bytes.
+        """
+        if not isinstance(chunk, (bytes, bytearray, memoryview)):
+            raise StreamMisuse(f"feed takes bytes, not {type(chunk).__name__}")
+        self._check_open()
+        chunk = bytes(chunk)
+        room = self._turn.limits.total_bytes - self._bytes_seen
+        self._bytes_seen += len(chunk)
+        if self._recorder:
+            self._recorder.write(chunk)
+        if self._turn.limit is None:
+            self._read(chunk[:room] if len(chunk) > room else chunk)
+            if len(chunk) > room and self._turn.limit is None:
+                self._turn.limit = "total_bytes"
+        return self._turn.drafts.take()
+
+    def eof(self) -> TurnResult:
+        """The transport ended cleanly (or the turn is released and nobody waits for the rest).
+
+        Raises:
+            DecoderClosed: after the end.
+        """
+        self._check_open()
+        if self._turn.limit is None:
+            self._end()
+        return self._finish(broken=False)
+
+    def abort(self, cause: object = None) -> TurnResult:
+        """The transport broke; ``cause`` is what it raised, or any word for it.
+
+        Raises:
+            DecoderClosed: after the end.
+        """
+        self._check_open()
+        self._sse.broken()
+        if cause is not None:
+            self._turn.notes.append(f"transport: {cause if isinstance(cause, str) else type(cause).__name__}")
+        return self._finish(broken=True)
+
+    def closing_drafts(self) -> list[Draft]:
+        """The drafts that the end brought: calls completed or dropped, and ``TurnEnded``. Once; empty before it."""
+        return self._turn.drafts.take() if self._result is not None else []
+
+    def _check_open(self) -> None:
+        if self._result is not None:
+            raise DecoderClosed(f"this decoder had its end already: {self._result.outcome}")
+
+    def _read(self, chunk: bytes) -> None:
+        try:
+            for name, data, damaged in self._sse.feed(chunk):
+                self._event(name, data, damaged)
+        except LimitPassed as passed:
+            self._turn.limit = passed.args[0]
+
+    def _end(self) -> None:
+        """The last event counts without its blank line only if its data is whole."""
+        try:
+            for name, data, damaged in self._sse.end():
+                if _is_whole(data, self._turn.limits):
+                    self._event(name, data, damaged)
+        except LimitPassed as passed:
+            self._turn.limit = passed.args[0]
+
+    def _event(self, name: bytes, data: bytes, damaged: bool) -> None:
+        if not data:
+            return
+        if data.strip() == b"[DONE]":
+            self._reader.done()
+            return
+        if name == b"error":
+            self._turn.fail(error_event(data))
+            return
+        try:
+            frame = parse_frame(data, self._turn.limits)
+        except BadFrame:
+            self._turn.violate("a frame that is not JSON")
+            return
+        if error := error_in(frame):
+            self._turn.fail(error)
+        elif damaged:
+            return
+        elif isinstance(frame, dict):
+            self._reader.read(_kind(name, frame), frame)
+        else:
+            self._turn.violate("a frame that is no object")
+
+    def _finish(self, *, broken: bool) -> TurnResult:
+        self._turn.bad_utf8 = self._sse.bad_utf8
+        if error := stray_error(self._sse.stray):
+            self._turn.fail(error)
+        self._result = judge(self._reader, broken=broken, bytes_seen=self._bytes_seen)
+        if self._recorder:
+            self._recorder.close(self._result, broken=broken)
+        return self._result
+
+
+def _kind(name: bytes, frame: dict[str, object]) -> str:
+    kind = frame.get("type") or frame.get("event_type")
+    return kind if isinstance(kind, str) else name.decode()
+
+
+def _is_whole(data: bytes, limits: Limits) -> bool:
+    if data.strip() == b"[DONE]":
+        return True
+    try:
+        parse_frame(data, limits)
+    except BadFrame:
+        return False
+    return True
+
+
+def _open_recorder(record: str | PathLike[str] | None, dialect: Dialect) -> Recorder | None:
+    if record is None:
+        return None
+    from .recorder import Recorder
+
+    return Recorder(record, dialect)

@@ -1,0 +1,23 @@
+"""The one table from a dialect's name to the class that reads it."""
+
+from __future__ import annotations
+
+from .anthropic import AnthropicReader
+from .dialect import DialectReader
+from .errors import UnknownDialect
+from .open_turn import OpenTurn
+from .openai_responses import ResponsesReader
+
+READERS: dict[str, type[DialectReader]] = {reader.dialect: reader for reader in (ResponsesReader, AnthropicReader)}
+
+
+def reader_for(dialect: str, turn: OpenTurn) -> DialectReader:
+    """A reader for one turn.
+
+    Raises:
+        UnknownDialect: no such dialect.
+    """
+    try:
+        return READERS[dialect](turn)
+    except KeyError:
+        raise UnknownDialect(f"no dialect {dialect!r}; there are: {', '.join(READERS)}") from None

@@ -1,0 +1,52 @@
+"""Every hand-made stream and body has one right answer, whatever pieces its bytes come in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.transcripts import (
+    CONFORMANCE,
+    RECORDINGS,
+    Transcript,
+    answer,
+    decode,
+    exact,
+    random_pieces,
+    single_bytes,
+    transcripts,
+)
+
+OURS = transcripts(CONFORMANCE)
+THEIRS = transcripts(RECORDINGS)
+EVERY = [pytest.param(t, id=t.key) for t in OURS] + [pytest.param(t, id=f"recorded/{t.key}") for t in THEIRS]
+
+
+def test_no_conformance_case_is_missing() -> None:
+    assert len(OURS) == 227
+
+
+@pytest.mark.skipif(not THEIRS, reason=f"the recordings are not at {RECORDINGS}")
+def test_the_recordings_are_all_there() -> None:
+    assert len(THEIRS) == 58
+
+
+@pytest.mark.parametrize("transcript", EVERY)
+def test_a_transcript_in_one_piece_has_its_right_answer(transcript: Transcript) -> None:
+    result = decode(transcript)
+
+    assert exact(answer(result)) == exact(transcript.answer)
+
+
+@pytest.mark.parametrize("transcript", EVERY)
+def test_a_transcript_byte_by_byte_has_the_same_answer(transcript: Transcript) -> None:
+    result = decode(transcript, single_bytes(transcript.data))
+
+    assert exact(answer(result)) == exact(transcript.answer)
+    assert result == decode(transcript)
+
+
+@pytest.mark.parametrize("transcript", EVERY)
+def test_a_transcript_in_random_pieces_has_the_same_answer(transcript: Transcript) -> None:
+    result = decode(transcript, random_pieces(transcript.data, seed=transcript.key))
+
+    assert exact(answer(result)) == exact(transcript.answer)

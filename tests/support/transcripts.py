@@ -1,0 +1,90 @@
+"""Recorded streams and their right answers, and the ways to cut bytes into pieces."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolonce.stream.bodies import decode_body
+from toolonce.stream.decoder import TurnDecoder
+from toolonce.stream.turn import TurnResult
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFORMANCE = ROOT / "tests" / "data" / "conformance"
+RECORDINGS = Path(os.environ.get("TOOLONCE_RECORDINGS") or ROOT.parent / "shared" / "recordings")
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One stream or body with its right answer, in the words of the conformance README."""
+
+    key: str
+    data: bytes
+    kind: str
+    end: str
+    answer: dict[str, Any]
+
+    @property
+    def dialect(self) -> str:
+        return self.key.split("/")[0]
+
+
+def transcripts(folder: Path) -> list[Transcript]:
+    """Every transcript of a folder that has an ``expected.json``; none where there is no folder."""
+    if not (folder / "expected.json").exists():
+        return []
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))
+    return [_transcript(folder, key, want) for key, want in expected.items()]
+
+
+def _transcript(folder: Path, key: str, want: dict[str, Any]) -> Transcript:
+    kind = want.get("kind", "stream")
+    data = (folder / f"{key}{'.json' if kind == 'body' else '.sse'}").read_bytes()
+    answer = {name: want[name] for name in ("outcome", "calls", "rejected", "text")}
+    return Transcript(key, data, kind, want.get("end", "eof"), answer)
+
+
+def decode(transcript: Transcript, pieces: Iterable[bytes] | None = None) -> TurnResult:
+    """The result for a transcript, fed in these pieces (default: as one)."""
+    if transcript.kind == "body":
+        return decode_body(transcript.dialect, transcript.data)
+    decoder = TurnDecoder(transcript.dialect)
+    for piece in pieces if pieces is not None else [transcript.data]:
+        decoder.feed(piece)
+    return decoder.eof() if transcript.end == "eof" else decoder.abort()
+
+
+def answer(result: TurnResult) -> dict[str, Any]:
+    """A result in the words of the conformance README."""
+    return {
+        "outcome": result.outcome,
+        "calls": [
+            {"name": call.name, "call_id": call.call_id, "arguments": call.arguments, "kind": call.kind}
+            for call in result.calls
+        ],
+        "rejected": [{"name": r.name, "call_id": r.call_id, "reason": r.reason} for r in result.rejected],
+        "text": result.text,
+    }
+
+
+def exact(value: object) -> str:
+    """A text that tells 3 from 3.0 and True from 1, so that two values can be compared exactly."""
+    return json.dumps(value, sort_keys=True, indent=1)
+
+
+def single_bytes(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + 1] for at in range(len(data)))
+
+
+def random_pieces(data: bytes, seed: str) -> Iterator[bytes]:
+    chance = random.Random(seed)
+    at = 0
+    while at < len(data):
+        size = chance.choice((1, 2, 3, 7, 40, 300))
+        yield data[at : at + size]
+        at += size
