@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ("tests/data/", "ops/transcripts/")
 TRACES = {
     "a path of one machine": re.compile(r"(?<![\w./$}<-])/(?:work|root|home|Users|mnt)/[\w.-]+"),
-    "a package host or index": re.compile(r"pythonhosted\.org|pypi\.org/simple|--(?:extra-)?index-url|--find-links"),
+    "a package host or index": re.compile(
+        r"pythonhosted\.org|pypi\.org/simple|--(?:extra-)?index[-]url|--find[-]links"
+    ),
     "a private address": re.compile(r"\b(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d{1,3}\.\d{1,3}\b"),
 }
 

@@ -1,0 +1,128 @@
+"""How the repository is laid out: sizes, names, borders, and a map that does not rot."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from scripts.check_sizes import complaints, complaints_of_module
+from scripts.check_words import complaints as traces
+from scripts.check_words import traces_in
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGES = ("store", "stream", "worker", "ops")
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+MAP = ROOT / "ARCHITECTURE.md"
+
+# What users type (module that brings it, package, names). Names change only with a reason.
+PUBLIC = [
+    ("stream/decoder.py", "stream", ("TurnDecoder", "decode_body")),
+    ("stream/client.py", "stream", ("AsyncClient", "Client")),
+    ("worker/registry.py", "worker", ("Call", "DidNotHappen", "NotStarted", "Registry", "ToolError")),
+]
+
+
+def test_modules_and_functions_keep_their_size() -> None:
+    assert list(complaints(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x = 1\n" * 301, "301 lines"),
+        ("def f():\n" + "    x = 1\n" * 50, "f: 51 lines"),
+        ("def f(a, b, *, c, d, e, g): ...", "6 parameters"),
+        ("def f():\n for a in b:\n  if a:\n   while a:\n    try: x\n    finally: y", "nested 4 deep"),
+    ],
+)
+def test_what_grows_too_large_is_named(text: str, complaint: str) -> None:
+    assert [complaint in found for found in complaints_of_module(text, "store/x.py")] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1\n" * 300,
+        "class C:\n def f(self, a, b, *, c, d, e): ...",
+        "def f():\n if a: x\n elif b: x\n elif c: x\n elif d: x\n else: y",
+    ],
+)
+def test_what_is_within_its_size_is_left_alone(text: str) -> None:
+    assert list(complaints_of_module(text, "store/x.py")) == []
+
+
+def test_no_machine_leaves_its_traces() -> None:
+    assert list(traces(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["cd /" + "home/me/x", "see /" + "root/.cache", "pip --" + "index-url x", "at 10." + "1.2.3"]
+)
+def test_a_trace_of_a_machine_is_found(line: str) -> None:
+    assert list(traces_in(line))
+
+
+@pytest.mark.parametrize("line", ["#!/usr/bin/env bash", "/srv/app", "127.0.0.1", "version 10.1.2", "docs/home/page"])
+def test_what_every_machine_has_is_no_trace(line: str) -> None:
+    assert not list(traces_in(line))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_are_flat_typed_and_regular(package: str) -> None:
+    nested = [path.parent for path in (ROOT / package).rglob("*.py") if path.parent != ROOT / package]
+
+    assert nested == [], "a subpackage is importable here and absent from the wheel"
+    assert (ROOT / package / "__init__.py").is_file()
+    assert (ROOT / package / "py.typed").is_file()
+    assert (ROOT / ".types" / "toolonce" / package).readlink() == Path("../..") / package
+
+
+def test_no_module_takes_a_name_of_the_standard_library() -> None:
+    assert {path.stem for path in MODULES} & sys.stdlib_module_names == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_name_that_a_package_exports_is_there(package: str) -> None:
+    module = import_module(f"toolonce.{package}")
+
+    assert [name for name in getattr(module, "__all__", ()) if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize(("path", "package", "names"), PUBLIC)
+def test_the_names_that_users_type_are_exported(path: str, package: str, names: tuple[str, ...]) -> None:
+    if not (ROOT / path).exists():
+        pytest.skip(f"{path} is not there yet")
+
+    assert set(names) <= set(getattr(import_module(f"toolonce.{package}"), "__all__", ()))
+
+
+def test_the_import_borders_hold() -> None:
+    checker = Path(sys.executable).with_name("lint-imports")
+    ran = subprocess.run([checker, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stdout
+    assert re.search(r"[1-9]\d* kept, 0 broken", ran.stdout)
+
+
+@pytest.mark.parametrize("package", ["store", "stream", "worker"])
+def test_a_package_alone_loads_none_that_it_must_not_know(package: str) -> None:
+    allowed = {"store": {"store"}, "stream": {"stream", "store"}, "worker": {"worker", "store"}}[package]
+    code = f"import toolonce.{package}, sys; print([n for n in {PACKAGES} if 'toolonce.' + n in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert set(re.findall(r"\w+", ran.stdout)) <= allowed
+
+
+@pytest.mark.skipif(not MAP.exists(), reason="there is no ARCHITECTURE.md yet")
+def test_the_map_names_every_module_and_nothing_that_is_gone() -> None:
+    text = MAP.read_text()
+    named = set(re.findall(r"\b(?:worker|store|stream|ops|tests|scripts|benchmarks)/[\w/.-]*\w\.\w+", text))
+    modules = {path.relative_to(ROOT).as_posix() for path in MODULES if path.name != "__init__.py"}
+
+    assert modules - named == set(), "modules that ARCHITECTURE.md does not name"
+    assert {name for name in named if not (ROOT / name).exists()} == set(), "named, but not there"
