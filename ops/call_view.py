@@ -1,0 +1,118 @@
+"""One call as people and programs see it: who it is, what it asked for, how it stands, what may be done next.
+
+Pure: from a record to plain values. Secret fields are shown masked, whatever keys this process holds.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..store.reading import Record
+from ..store.sealing import mask
+from ..store.states import State
+from .render import age, moment
+
+IDENTITY = ("tool", "version", "kind", "effect", "scope", "tenant", "turn", "call_id", "position", "queue")
+TIMES = (
+    "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until", "decided_at", "begun_at", "settled_at",
+)  # fmt: skip
+NUMBERS = ("attempt", "attempt_limit", "fence")
+
+
+def as_json(found: Record) -> dict[str, Any]:
+    """The whole call. Times are ms of Redis time; `next` holds commands that fit its state."""
+    stored = found.stored
+    view: dict[str, Any] = {"key": found.key, "idempotency_key": stored.get("ikey"), "state": found.state}
+    view |= {name: stored[name] for name in IDENTITY if name in stored}
+    view["position"] = int(stored.get("position", 0))
+    view |= {name: int(stored[name]) for name in (*NUMBERS, *TIMES) if stored.get(name)}
+    view |= {name: stored[name] for name in ("reason", "worker", "settled_by") if stored.get(name)}
+    view["arguments"] = masked(stored.get("args"))
+    if found.state is State.SUCCEEDED:
+        view["value"] = masked(stored.get("result"))
+    view["error"] = _parsed(stored.get("error")) or None
+    view["marks"] = _parsed(stored.get("marks")) or {}
+    view["begun"] = stored.get("begun") == "1"
+    view["stop_requested"] = stored.get("cancel_requested") == "1"
+    view["forgotten"] = stored.get("forgotten") == "1"
+    view["lease_left_ms"] = found.lease_left_ms
+    view["history"] = list(found.history)
+    view["evidence"] = [mask(item) for item in found.evidence]
+    view["next"] = next_steps(found)
+    return view
+
+
+def masked(stored: str | None) -> Any:
+    """A stored JSON text as a value, with sealed fields as ``***``; None where the body is gone."""
+    return mask(_parsed(stored))
+
+
+def next_steps(found: Record) -> list[str]:
+    """What may be done now, as commands, the first one first."""
+    key = found.key[:12]
+    match found.state, found.stored.get("reason", ""):
+        case State.HELD, "approval":
+            return [f"toolonce approve {key}", f"toolonce deny {key} --reason R", f"toolonce cancel {key}"]
+        case State.HELD, "no_worker":
+            return [f"toolonce work --tools MODULE:REGISTRY (with {found.stored.get('tool')})", f"toolonce cancel {key}"]
+        case State.HELD, "store_went_back":
+            return ["toolonce recover --accept-loss --reason R", f"toolonce cancel {key}"]
+        case (State.HELD | State.QUEUED | State.RUNNING), _:
+            return [f"toolonce wait {key}", f"toolonce cancel {key}"]
+        case State.UNKNOWN, _:
+            return _in_doubt(key, found.stored)
+        case State.FAILED, _:
+            return [f"toolonce retry {key} --reason R"]
+        case _:
+            return []
+
+
+def _in_doubt(key: str, stored: dict[str, str]) -> list[str]:
+    """It happened, it did not, or let it happen again: only someone who has looked can say which."""
+    return [
+        f"look in the system behind {stored.get('tool')} for {stored.get('ikey')}",
+        f"toolonce resolve {key} --succeeded JSON --reason R",
+        f"toolonce resolve {key} --failed MESSAGE --reason R",
+        f"toolonce retry {key} --reason R",
+    ]
+
+
+def time_line(found: Record) -> list[tuple[str, str, str, str]]:
+    """The history as rows: when, what, from and to, by whom and why."""
+    return [(moment(event["at"]), event.get("op", ""), _move(event), _who(event)) for event in found.history]
+
+
+def standing(found: Record) -> str:
+    """The state in one line."""
+    reason = found.stored.get("reason")
+    words = [f"{found.state} ({reason})" if reason else str(found.state)]
+    if found.history:
+        words.append(f"for {age(found.read_at - found.history[-1]['at'])}")
+    if found.lease_left_ms is not None:
+        words.append(f"lease ends in {found.lease_left_ms} ms" if found.lease_left_ms > 0 else "lease has run out")
+    if found.stored.get("cancel_requested") == "1":
+        words.append("stop asked for")
+    return ", ".join(words)
+
+
+def _move(event: dict[str, Any]) -> str:
+    before, after = event.get("from"), event.get("to")
+    if not after:
+        return ""
+    return f"{before} -> {after}" if before else f"-> {after}"
+
+
+def _who(event: dict[str, Any]) -> str:
+    parts = [str(event[name]) for name in ("actor", "reason") if event.get(name)]
+    parts += [f"{name} {event[name]}" for name in ("fence", "attempt") if event.get(name) not in (None, "", "0")]
+    return ", ".join(parts)
+
+
+def _parsed(stored: str | None) -> Any:
+    if not stored:
+        return None
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored

@@ -1,0 +1,22 @@
+"""Spans of time as people type them: 90s, 5m, 1h, 7d."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def milliseconds(text: str) -> int:
+    """A span in ms; a bare number counts seconds. An argparse type."""
+    match = _SPAN.match(text.strip().lower())
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no span of time: 90s, 5m, 1h or 7d")
+    return round(float(match[1]) * _UNIT_MS[match[2] or "s"])
+
+
+def seconds(text: str) -> float:
+    """The same in seconds."""
+    return milliseconds(text) / 1000

@@ -1,0 +1,66 @@
+"""Reading what is handed to a command: streams, whole responses and lists of calls, from files or standard input.
+
+Decides how a dialect is found when none was named and how a stream is told from a whole response. Stores nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ..stream.bodies import decode_body
+from ..stream.decoder import TurnDecoder
+from ..stream.guess import guess_dialect
+from ..stream.submission import calls_from_json
+from ..stream.turn import RejectedCall, ToolCall, TurnResult
+from .errors import NotFound, Usage
+
+
+def read_bytes(path: str | None) -> bytes:
+    """The file's bytes, or those of standard input for ``-`` and None.
+
+    Raises:
+        NotFound: the file cannot be read.
+        Usage: nobody feeds standard input.
+    """
+    if path in (None, "-"):
+        if sys.stdin.isatty():
+            raise Usage("nothing to read: name a file, or feed the stream to standard input")
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path or "").read_bytes()
+    except OSError as error:
+        raise NotFound(f"{path}: {error.strerror}") from error
+
+
+def decode(body: bytes, dialect: str | None) -> TurnResult:
+    """The turn in these bytes, judged; a whole JSON response is told from a stream by its first character.
+
+    Raises:
+        UnknownDialect: there is no such dialect, or none is recognised.
+    """
+    chosen = dialect or guess_dialect(body)
+    if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return decode_body(chosen, body)
+    decoder = TurnDecoder(chosen)
+    decoder.feed(body)
+    return decoder.eof()
+
+
+def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
+    """Calls that the harness holds already: a JSON list of {"name", "arguments", "id"?, "kind"?}.
+
+    Raises:
+        Usage: it is something else.
+    """
+    try:
+        asked = calls_from_json(text.decode())
+    except ValueError as error:
+        raise Usage(f"--calls: {error}") from error
+    out: list[ToolCall | RejectedCall] = []
+    for position, call in enumerate(asked):
+        if call.rejected:
+            out.append(RejectedCall(call.tool, call.call_id, call.rejected, position, str(call.arguments)))
+        else:
+            out.append(ToolCall(call.tool, call.arguments, call.call_id, call.kind, position))
+    return out

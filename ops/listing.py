@@ -1,0 +1,170 @@
+"""Walking calls by state and time with filters, in small steps and never through the whole store.
+
+Decides order, cursors and where a search stops. Reads only; knows nothing of how rows are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..store.connection import Connection
+from ..store.reading import Row, Span, page
+from ..store.states import State
+from .durations import milliseconds
+from .errors import Usage
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+STEP = 200
+"""Rows read at once: about 2 ms of Redis time."""
+LOOK_MOST = 5_000
+"""Rows looked at for one page where filters match little; the cursor goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which calls: None or "" for any. `error` is text inside the stored error, `scope` may end with ``*``."""
+
+    states: tuple[State, ...] = tuple(State)
+    tool: str | None = None
+    scope: str | None = None
+    worker: str | None = None
+    error: str | None = None
+    since_ms: int | None = None
+    before_ms: int | None = None
+    newest_first: bool = True
+    cursor: str | None = None
+
+    def fits(self, row: Row) -> bool:
+        """Does the row pass the filters that no index knows?"""
+        got = row.fields.get
+        return (
+            (not self.tool or got("tool") == self.tool)
+            and _fits_scope(self.scope, got("scope", ""))
+            and (not self.worker or self.worker in got("worker", ""))
+            and (not self.error or self.error.casefold() in got("error", "").casefold())
+        )
+
+
+@dataclass(slots=True)
+class Listing:
+    """The rows found; `next` continues the walk, None at its end."""
+
+    rows: list[Row] = field(default_factory=list)
+    looked_at: int = 0
+    next: str | None = None
+
+
+def add_filters(parser: ArgumentParser) -> None:
+    """The filters that listing and bulk commands share."""
+    group = parser.add_argument_group("which calls")
+    group.add_argument("--state", action="append", choices=list(State), help="in this state; may be repeated")
+    group.add_argument("--tool", metavar="T", help="of this tool")
+    group.add_argument("--scope", metavar="S", help="of this scope; a trailing * fits all that start so")
+    group.add_argument("--worker", metavar="W", help="last taken by a worker whose name holds this")
+    group.add_argument("--error", metavar="TEXT", help="whose error holds this text")
+    group.add_argument("--since", metavar="SPAN", type=milliseconds, help="entered their state within: 90s, 1h, 7d")
+    group.add_argument("--older-than", metavar="SPAN", type=milliseconds, help="entered their state before that")
+
+
+def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] = tuple(State)) -> Wanted:
+    """The filters that were typed; spans count back from Redis time."""
+    now = server_now(connection)
+    return Wanted(
+        states=tuple(State(word) for word in args.state) if args.state else default,
+        tool=args.tool,
+        scope=args.scope,
+        worker=args.worker,
+        error=args.error,
+        since_ms=None if args.since is None else now - args.since,
+        before_ms=None if args.older_than is None else now - args.older_than,
+    )
+
+
+def server_now(connection: Connection) -> int:
+    """Redis time, ms: the only clock that counts."""
+    seconds, micros = connection.command("TIME")
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
+    """One page of at most `limit` calls, from the cursor on."""
+    found = Listing()
+    for row in _merged(connection, wish):
+        if len(found.rows) == limit or found.looked_at == LOOK_MOST:
+            return found
+        found.looked_at += 1
+        found.next = f"{row.entered_at}-{row.key}"
+        if wish.fits(row):
+            found.rows.append(row)
+    found.next = None
+    return found
+
+
+def walk(connection: Connection, wish: Wanted) -> Iterator[Row]:
+    """All calls that fit, one after the other, in small steps."""
+    return (row for row in _merged(connection, wish) if wish.fits(row))
+
+
+def _merged(connection: Connection, wish: Wanted) -> Iterator[Row]:
+    start = _read_cursor(wish.cursor)
+    bound = _narrowed(wish, start)
+    streams = [_in_state(connection, state, bound) for state in wish.states]
+    for row in heapq.merge(*streams, key=_place, reverse=wish.newest_first):
+        if start is None or (_place(row) < start if wish.newest_first else _place(row) > start):
+            yield row
+
+
+def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[Row]:
+    """Calls of one state. Each step starts at the last row's moment, past the rows already seen of that moment, so
+    that calls which come and go meanwhile shift nothing."""
+    span = Span(wish.newest_first, wish.since_ms, wish.before_ms, most=STEP)
+    while True:
+        rows = connection.run(page(connection.space, state, span)).rows
+        yield from rows
+        if len(rows) < STEP:
+            return
+        edge = rows[-1].entered_at
+        same = sum(row.entered_at == edge for row in rows)
+        seen = same + span.offset if same == len(rows) else same
+        bound = {"before_ms": edge} if wish.newest_first else {"after_ms": edge}
+        span = replace(span, offset=seen, **bound)
+
+
+def _narrowed(wish: Wanted, start: tuple[int, str] | None) -> Wanted:
+    if start is None:
+        return wish
+    if wish.newest_first:
+        return replace(wish, before_ms=min(start[0], wish.before_ms or start[0]))
+    return replace(wish, since_ms=max(start[0], wish.since_ms or 0))
+
+
+def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
+    if cursor is None:
+        return None
+    entered, dash, key = cursor.partition("-")
+    if not dash or not entered.isdigit():
+        raise Usage(f"--cursor {cursor!r}: give the one that the page before ended with")
+    return int(entered), key
+
+
+def _place(row: Row) -> tuple[int, str]:
+    return row.entered_at, row.key
+
+
+def _fits_scope(wish: str | None, scope: str) -> bool:
+    if not wish:
+        return True
+    return scope.startswith(wish[:-1]) if wish.endswith("*") else scope == wish
+
+
+def page_size(text: str) -> int:
+    """A sensible number of rows. An argparse type."""
+    if not text.isdigit() or not 1 <= int(text) <= LOOK_MOST:
+        raise argparse.ArgumentTypeError(f"a page holds 1 to {LOOK_MOST} calls, not {text}")
+    return int(text)

@@ -1,0 +1,77 @@
+"""Logs of our long-running processes: one event a line, as JSON or for eyes, on stderr.
+
+Decides the form and which fields may appear. Payloads never do: arguments and values are no fields here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+LOG = "TOOLONCE_LOG"
+LEVEL = "TOOLONCE_LOG_LEVEL"
+FORMS = ("console", "json")
+FIELDS = (
+    "event", "call", "idempotency_key", "scope", "turn", "tool", "fence", "attempt", "state", "queue", "worker",
+    "tenant", "entry", "dialect", "reason", "duration_ms", "bytes", "tokens",
+)  # fmt: skip
+"""Extra fields that a log record may carry; all others stay out, so that no payload slips through."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """--log and --log-level."""
+    group = parser.add_argument_group("logs (stderr)")
+    group.add_argument("--log", choices=FORMS, help=f"else {LOG}, else console on a terminal and json elsewhere")
+    group.add_argument("--log-level", metavar="LEVEL", help=f"debug, info, warning, error; else {LEVEL}, else info")
+
+
+def set_up(args: argparse.Namespace) -> None:
+    """Send the logs of toolonce to stderr in the chosen form."""
+    chosen = args.log or os.environ.get(LOG) or ("console" if sys.stderr.isatty() else "json")
+    level = (args.log_level or os.environ.get(LEVEL) or "info").upper()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if chosen == "json" else ForEyes())
+    logger = logging.getLogger("toolonce")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(level if level in logging.getLevelNamesMapping() else "INFO")
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """The known extra fields of a record that hold something."""
+    return {name: value for name in FIELDS if (value := record.__dict__.get(name)) not in (None, "")}
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: at, level, logger, message, then the known fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "at": _moment(record).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **fields_of(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class ForEyes(logging.Formatter):
+    """Time, level, message, then the fields that are not in the message already."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        more = " ".join(f"{name}={value}" for name, value in fields_of(record).items() if str(value) not in message)
+        line = f"{_moment(record):%H:%M:%S} {record.levelname.lower():7} {message}{'  ' + more if more else ''}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _moment(record: logging.LogRecord) -> datetime:
+    return datetime.fromtimestamp(record.created, UTC)

@@ -1,0 +1,75 @@
+"""`toolonce resolve KEY`: say what became of a call in doubt, once someone has looked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from ..store.keyring import Keyring
+from ..store.operators import Seen, resolve
+from ..store.outcomes import Failure
+from ..store.sealing import seal
+from ..store.specs import published
+from ..store.states import State
+from . import actor, render
+from .errors import NotDone, Usage
+from .lookup import get_record
+from .settings import open_store
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from ..store.connection import Connection
+    from ..store.reading import Record
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce resolve 3f9a2c41d07b --succeeded '{"invoice": 17}' --reason 'found it in the billing system'
+toolonce resolve 3f9a2c41d07b --failed 'not in the billing system' --reason 'looked at 03:10'
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "resolve", "Settle an unknown call: it happened, or it did not; nothing is run", examples=EXAMPLES
+    )
+    parser.add_argument("key", metavar="KEY")
+    verdict = parser.add_mutually_exclusive_group(required=True)
+    verdict.add_argument("--succeeded", metavar="JSON", help="it happened, and this is the value the model gets")
+    verdict.add_argument("--failed", metavar="MESSAGE", help="it did not happen, and this is what the model is told")
+    actor.add_options(parser, reason_required=True)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    value = None if args.succeeded is None else _value(args.succeeded)
+    with open_store(args) as connection:
+        found = get_record(connection, args.key)
+        verdict = Failure("resolved", args.failed) if args.succeeded is None else _stored(connection, found, value)
+        # A word given twice under one request id is answered as before, whatever the state is by now.
+        if found.state is not State.UNKNOWN and not args.request_id:
+            raise NotDone(f"not done: call {found.key} is {found.state}; only unknown calls are resolved")
+        seen = Seen(found.key, State.UNKNOWN, found.fence)
+        done = actor.require_done(
+            connection.run(resolve(connection.space, seen, verdict, actor.word_of(args))), found.key
+        )
+    if args.json:
+        render.show_json({"key": found.key, "verdict": done.verdict, "state": done.detail})
+    else:
+        print(f"call {found.key} is {done.detail}")
+    return 0
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Usage(f"--succeeded takes JSON ({error}); a text is '\"text\"', nothing is null") from error
+
+
+def _stored(connection: Connection, found: Record, value: object) -> str:
+    """The value as it is stored: where the tool has secret results, they are sealed like the tool's own."""
+    spec = connection.run(published(connection.space)).tools.get(found.stored.get("tool", ""))
+    if spec and spec.secret_result:
+        value = seal(value, spec.secret_result, Keyring.from_environment())
+    return json.dumps(value)

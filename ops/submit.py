@@ -1,0 +1,84 @@
+"""`toolonce submit`: a provider's response, or a list of calls, in; one stored answer per call out."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from ..stream.client import Batch, Client
+from ..stream.turn import DIALECTS
+from . import outcome_view, render
+from .durations import seconds
+from .errors import Usage
+from .inputs import calls_of, decode, read_bytes
+from .settings import open_store, require_durable
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from ..stream.turn import TurnResult
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce submit --scope tenant-1/chat-42 < turn.sse
+toolonce submit --scope tenant-1/chat-42 --dialect anthropic --replies turn.sse
+toolonce submit --scope tenant-1/chat-42 --turn-id step-7 --calls calls.json --wait 5m
+echo '[{"name": "add", "arguments": {"a": 1, "b": 2}}]' | toolonce submit --scope s --turn-id 1 --calls -
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "submit", "Have the calls of one response run, once each", examples=EXAMPLES)
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none")
+    parser.add_argument("--scope", required=True, help="tenant and conversation in which turn ids are unique")
+    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    parser.add_argument("--calls", metavar="FILE", help='in place of a response: [{"name", "arguments", "id"?}, ...]')
+    parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
+    parser.add_argument("--ordered", action="store_true", help="run the calls strictly one after the other")
+    parser.add_argument("--wait", type=seconds, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all")
+    parser.add_argument("--replies", action="store_true", help="print the provider's messages: the turn, then its results")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    _check(args)
+    turn = None if args.calls else decode(read_bytes(args.file), args.dialect)
+    calls = calls_of(read_bytes(args.calls)) if args.calls else []
+    if turn is not None:
+        turn.require_calls()
+    with ExitStack() as stack:
+        connection = stack.enter_context(open_store(args))
+        require_durable(args, connection)
+        client = stack.enter_context(
+            Client(connection.url, scope=args.scope, namespace=connection.space.name)
+        )
+        if turn is not None:
+            batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
+        else:
+            batch = client.submit_calls(calls, turn_id=args.turn_id, ordered=args.ordered)
+        if args.wait:
+            batch.wait(args.wait)
+    _show(args, batch, turn)
+    return outcome_view.exit_code(batch.outcomes, waited=args.wait > 0)
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.calls and args.file:
+        raise Usage("give a response or --calls, not both")
+    if args.calls and not args.turn_id:
+        raise Usage("--calls needs --turn-id: your own step id, the same on every repeat")
+    if args.calls and args.replies and not args.dialect:
+        raise Usage("--replies of --calls needs --dialect: whose messages shall it be?")
+
+
+def _show(args: argparse.Namespace, batch: Batch, turn: TurnResult | None) -> None:
+    if args.replies:
+        echo = batch.history(args.dialect) if turn is not None else []
+        render.show_json([*echo, *batch.replies(args.dialect)])
+    elif args.json:
+        outcomes = [outcome_view.as_json(outcome) for outcome in batch.outcomes]
+        render.show_json({"turn_id": batch.turn_id, "outcomes": outcomes})
+    else:
+        outcome_view.show(batch.outcomes)
+        if not batch.outcomes:
+            render.say(f"turn {batch.turn_id} asks for no calls")

@@ -1,0 +1,55 @@
+"""`toolonce up`: everything for development in one terminal: a server, a consumer and a worker."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..stream.inbox import Consumer
+from . import logs, render
+from .consume import consumer_name
+from .settings import REDIS, open_store, require_durable
+from .subcommand import command
+from .work import PATIENCE, add_worker_options, load_tools, work
+
+if TYPE_CHECKING:
+    from ..store.connection import Connection
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce up --tools app.tools:tools
+toolonce up --tools app.tools:tools --redis redis://localhost:6379/0
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "up", "Run server, consumer and worker in one terminal, for development", examples=EXAMPLES
+    )
+    add_worker_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    logs.set_up(args)
+    registry = load_tools(args.tools)
+    with open_store(args, patience=PATIENCE) as connection:
+        require_durable(args, connection)
+        render.say(f"the store is at {connection.url}; harnesses: export {REDIS}={connection.url}")
+        with _consumer(connection):
+            return work(args, connection, registry)
+
+
+@contextmanager
+def _consumer(connection: Connection) -> Iterator[None]:
+    stop = threading.Event()
+    consumer = Consumer(connection, name=consumer_name())
+    thread = threading.Thread(target=consumer.run, args=(stop,), name="inbox")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
