@@ -1,17 +1,17 @@
 """What handlers raise to say how they ended, and what the worker raises about itself.
 
-    Exception
-      ToolError             a handler: it failed, finally; the outcome is stored and replayed
-      NotStarted            a handler: nothing happened yet; it may run again, whatever its effect
-      DidNotHappen          a read-back: the effect is not there
-      WorkerError           the worker or its configuration
-        BadTool             a tool's definition is wrong
-        ToolsNotLoaded      the tools' module or registry cannot be loaded
-        NotThroughRQ        RQ tried to execute a pointer itself
-    BaseException
-      StopAttempt           raised into a handler by its context; passes `except Exception`
-        LeaseLost           this attempt has no right to run any more
-        CancelRequested     someone asked for a stop
+Exception
+  ToolError             a handler: it failed, finally; the outcome is stored and replayed
+  NotStarted            a handler: nothing happened yet; it may run again, whatever its effect
+  DidNotHappen          a read-back: the effect is not there
+  WorkerError           the worker or its configuration
+    BadTool             a tool's definition is wrong
+    ToolsNotLoaded      the tools' module or registry cannot be loaded
+    NotThroughRQ        RQ tried to execute a pointer itself
+BaseException
+  StopAttempt           raised into a handler by its context; passes `except Exception`
+    LeaseLost           this attempt has no right to run any more
+    CancelRequested     someone asked for a stop
 """
 
 from __future__ import annotations

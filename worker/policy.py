@@ -1,0 +1,138 @@
+"""What follows for a call when an entry into its handler has ended: the guarantee's decisions, as pure functions.
+
+Sees the run, how it ended and what the tool declared; answers with the one move the store is to make. Knows no
+thread, no Redis, no RQ, and no clock but the numbers it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..store.execution import Ending, Run
+from ..store.outcomes import Failure
+from ..store.specs import Effect
+from ..store.states import State
+from .ends import End, Kind
+from .retries import Retry
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Store this outcome."""
+
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class RetryLater:
+    """Queue it again, not before a wait."""
+
+    delay_ms: int
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Give it up while its handler may still be at work: the store decides in one step with ``begin``."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The call belongs to someone else by now."""
+
+
+Move = Settle | RetryLater | Interrupt | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the policy needs besides the end.
+
+    Attributes:
+        begun: the handler has said ``begin()``.
+        left_s: seconds until the queue deadline by Redis time; None for none.
+        waited_s: seconds since the call was first queued.
+        cancel_requested: a stop was asked for.
+    """
+
+    begun: bool = False
+    left_s: float | None = None
+    waited_s: float = 0.0
+    cancel_requested: bool = False
+
+
+def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
+    """The one move that follows. A mutating call whose effect may have started is never run again by this."""
+    mutating = run.effect is Effect.MUTATING
+    exposed = mutating and (now.begun or not run.begins)
+    match end.kind:
+        case Kind.RETURNED:
+            return Settle(Ending(State.SUCCEEDED, end.result, marks=end.marks))
+        case Kind.TOOL_ERROR:
+            return Settle(Ending(State.FAILED, failure=Failure(end.code, end.message, end.details)))
+        case Kind.LEASE_LOST:
+            return Nothing()
+        case Kind.NOT_STARTED:
+            return _again(run, end, retry, now)
+        case Kind.TIMED_OUT | Kind.DIED if mutating:
+            return Interrupt(end.message)
+        case _ if exposed:
+            return Settle(_unknown(end))
+        case Kind.CANCELLED:
+            return Settle(_cancelled(run))
+        case Kind.RAISED if mutating:
+            return Settle(Ending(State.FAILED, failure=Failure("exception", f"before its effect: {end.message}")))
+        case _:
+            return _again(run, end, retry, now)
+
+
+def late(end: End) -> Ending | None:
+    """What the end of a handler that was given up still says: its value, or its own failure. The rest is no news."""
+    match end.kind:
+        case Kind.RETURNED:
+            return Ending(State.SUCCEEDED, end.result, marks=end.marks)
+        case Kind.TOOL_ERROR:
+            return Ending(State.FAILED, failure=Failure(end.code, end.message, end.details))
+        case _:
+            return None
+
+
+def cancelled(run: Run) -> Settle:
+    """A claim that finds a stop asked for: the handler is not entered again."""
+    return Settle(_cancelled(run))
+
+
+def _again(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
+    failure = Failure(end.code, end.message, {"attempt": run.attempt})
+    if now.cancel_requested:
+        return Settle(_cancelled(run))
+    delay = retry.delay_ms(run.attempt, waited_s=now.waited_s, at_least_s=end.retry_after)
+    if delay is None or run.attempt >= run.attempt_limit:
+        return Settle(_given_up("attempts_exhausted", f"gave up after {run.attempt} attempts", failure))
+    if now.left_s is not None and delay / 1000 >= now.left_s:
+        return Settle(_given_up("deadline_exceeded", "its deadline passes before another attempt", failure))
+    return RetryLater(delay, failure)
+
+
+def _given_up(code: str, why: str, last: Failure) -> Ending:
+    details = {**last.details, "last": {"code": last.code, "message": last.message}}
+    return Ending(State.FAILED, failure=Failure(code, f"{why}; the last one: {last.message}", details))
+
+
+def _unknown(end: End) -> Ending:
+    why = "stopped on request" if end.kind is Kind.CANCELLED else end.message
+    return Ending(
+        State.UNKNOWN,
+        failure=Failure(
+            "outcome_unknown",
+            f"it is not known whether the effect happened: {why}",
+            {"ended": end.kind.value, **end.details},
+        ),
+    )
+
+
+def _cancelled(run: Run) -> Ending:
+    entered = {"attempts": run.attempt}
+    return Ending(State.FAILED, failure=Failure("cancelled", "stopped on request before its effect", entered))

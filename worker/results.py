@@ -1,0 +1,75 @@
+"""What a handler returned, as JSON text for the store, with marks where the stored form is not all of the value.
+
+A value that is no JSON, or too large, is still a success: the effect has happened. It is stored as well as it can
+be, visibly marked, and never a reason to run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+from ..store.parts import Parts
+
+DEFAULT_LIMIT = 1_000_000
+"""Bytes of JSON text. Harnesses hand results to a model, whose context holds less."""
+
+
+def encode(value: Any, limit: int = DEFAULT_LIMIT) -> tuple[str, str]:
+    """The value's JSON text and its marks as JSON text ("" for none).
+
+    Marks: ``{"lossy": true}`` where parts were no JSON and are shown as text; ``{"truncated": true, "size": bytes,
+    "sha256": hex}`` where only the beginning is kept, as text.
+    """
+    marks: dict[str, Any] = {}
+    if isinstance(value, Parts):
+        value = value.to_json()
+    text = _exact(value)
+    if text is None:
+        marks["lossy"] = True
+        text = _lossy(value)
+    if len(text) * 4 > limit and len(raw := text.encode()) > limit:
+        marks |= {"truncated": True, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        text = json.dumps((value if isinstance(value, str) else text)[: limit // 2])
+    return text, json.dumps(marks) if marks else ""
+
+
+def _exact(value: Any) -> str | None:
+    """JSON text that says all of it; None where there is none."""
+    try:
+        text = _ENCODE(value)
+        text.isascii() or text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return text
+
+
+def _known(value: Any) -> Any:
+    """Types with a JSON form of their own: models, dataclasses, dates, UUIDs, enums, decimals."""
+    if isinstance(value, bytes | set | frozenset):
+        raise TypeError(f"{type(value).__name__} has no JSON form of its own")
+    try:
+        return to_jsonable_python(value, inf_nan_mode="constants", serialize_unknown=False)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise TypeError(f"{type(value).__name__} is no JSON") from error
+
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_known).encode
+
+
+def _lossy(value: Any) -> str:
+    """As much of it as JSON can show; the rest as text."""
+    try:
+        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=repr).decode()
+    except Exception:  # a cycle, or what a handler's own type does; the effect has happened all the same
+        return json.dumps(_repr(value))
+
+
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,209 @@
+"""One tool: a handler with what was declared about it. Decides which declarations make sense together.
+
+Knows no store but the spec's shape, and nothing of how handlers are run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, Literal, TypedDict
+
+from tenacity.stop import stop_base
+from tenacity.wait import wait_base
+
+from ..store.outcomes import Failure
+from ..store.specs import Effect, ToolSpec
+from .errors import BadTool
+from .results import DEFAULT_LIMIT
+from .retries import Retry, read_retry
+from .signature import CONTEXT, Signature, read_signature
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
+
+
+class Isolation(StrEnum):
+    """Where a handler runs."""
+
+    THREAD = "thread"
+    """In the slot's thread. It cannot be stopped: at the run limit it is given up and its late word still counts."""
+    ASYNC = "async"
+    """On the process's one event loop, many at once. At the run limit its task is cancelled."""
+    PROCESS = "process"
+    """In a process of its own, killed hard at the run limit."""
+
+
+class ToolOptions(TypedDict, total=False):
+    """What may be declared; times are seconds.
+
+    effect: ``read``, ``idempotent`` or ``mutating`` (the default).
+    timeout: run limit of one attempt, 0 for none. deadline: from the first queueing on.
+    concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
+    one. after: tools whose calls of the same turn must succeed first. hold_duplicates: equal arguments under another
+    call key wait for a person.
+    approval: ``never``, ``always`` or ``hook``. secret, secret_result: fields that are stored encrypted.
+    begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.
+    rerun_absent: run again where the read-back says that it did not happen.
+    accepts: other versions whose calls may run here; all whose arguments fit the schema where it is left out.
+    result_limit: bytes of a result that are stored.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    effect: Effect | Literal["read", "idempotent", "mutating"]
+    timeout: float
+    concurrency: int | None
+    retry: Retry | int | stop_base | wait_base
+    deadline: float
+    queue: str
+    order_by: str | tuple[str, ...]
+    after: str | tuple[str, ...]
+    approval: Literal["never", "always", "hook"]
+    approval_lifetime: float
+    secret: str | tuple[str, ...]
+    secret_result: str | tuple[str, ...]
+    begins: bool
+    isolation: Isolation | Literal["thread", "async", "process"]
+    version: str
+    accepts: tuple[str, ...]
+    not_started: tuple[type[BaseException], ...]
+    rerun_absent: bool
+    hold_duplicates: bool
+    result_limit: int
+
+
+class Tool:
+    """A registered handler; calling it calls the function, as in any test.
+
+    Attributes:
+        spec: what is published about it.
+        readback: the function given to `reconcile`, or None.
+    """
+
+    def __init__(self, handler: Handler, options: ToolOptions) -> None:
+        self.handler = handler
+        self.is_async = inspect.iscoroutinefunction(handler)
+        self.signature: Signature = read_signature(handler, options.get("schema"))
+        self.isolation = _isolation(options, is_async=self.is_async)
+        self.retry = read_retry(options.get("retry"))
+        self.not_started = options.get("not_started", ())
+        self.accepts = options.get("accepts")
+        self.result_limit = options.get("result_limit", DEFAULT_LIMIT)
+        self.readback: Handler | None = None
+        self.readback_takes_call = False
+        self.spec = _spec(handler, options, self.signature, self.retry)
+        self.__doc__ = handler.__doc__
+        self.__name__ = getattr(handler, "__name__", self.spec.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.handler(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name} ({self.spec.effect})>"
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def reconcile(self, function: Handler) -> Handler:
+        """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
+
+        It returns the outcome of what happened, raises `DidNotHappen`, or anything else where it cannot tell.
+        """
+        if self.readback is not None:
+            raise BadTool(f"tool {self.name}: it has a reconcile already")
+        self.readback = function
+        self.readback_takes_call = CONTEXT in inspect.signature(function).parameters
+        self.spec = replace(self.spec, reads_back=True)
+        return function
+
+    def accepts_version(self, version: str) -> bool:
+        return version == self.spec.version or self.accepts is None or version in self.accepts
+
+    def bind(self, arguments: Any) -> dict[str, Any] | Failure:
+        """Keyword arguments for the handler from decoded arguments; the text of a custom tool goes to its one
+        parameter."""
+        if isinstance(arguments, str):
+            parameter = self.signature.text_parameter
+            if parameter is None:
+                return Failure("invalid_arguments", f"tool {self.name} takes named arguments, not one text")
+            arguments = {parameter: arguments}
+        return self.signature.bind(arguments)
+
+
+def _isolation(options: ToolOptions, *, is_async: bool) -> Isolation:
+    chosen = Isolation(options.get("isolation", Isolation.ASYNC if is_async else Isolation.THREAD))
+    if chosen is Isolation.ASYNC and not is_async:
+        raise BadTool("isolation='async' needs an async function: another one would stop the whole event loop")
+    if chosen is Isolation.THREAD and is_async:
+        raise BadTool("isolation='thread' is for plain functions; an async one runs on the event loop or in a process")
+    return chosen
+
+
+def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: Retry) -> ToolSpec:
+    name: str = options.get("name") or getattr(handler, "__name__", "")
+    if not _NAME.match(name):
+        raise BadTool(f"tool {name!r}: its name needs 1 to 64 letters, digits, '_', '.' or '-'")
+    spec = ToolSpec(
+        name=name,
+        schema=signature.schema,
+        description=options.get("description") or signature.description,
+        version=options.get("version", "1"),
+        effect=_effect(name, options),
+        timeout_ms=_ms(name, "timeout", options.get("timeout", 60)),
+        max_attempts=retry.attempts,
+        deadline_ms=_ms(name, "deadline", options.get("deadline", 600)),
+        queue=options.get("queue", "default"),
+        concurrency=options.get("concurrency"),
+        order_by=_words(options.get("order_by", ())),
+        after=_words(options.get("after", ())),
+        approval=options.get("approval", "never"),
+        approval_ms=_ms(name, "approval_lifetime", options.get("approval_lifetime", 86_400)),
+        secret=_words(options.get("secret", ())),
+        secret_result=_words(options.get("secret_result", ())),
+        begins=options.get("begins", False),
+        rerun_absent=options.get("rerun_absent", False),
+        hold_duplicates=options.get("hold_duplicates", False),
+    )
+    _check(spec, takes_call=signature.takes_call)
+    return spec
+
+
+def _check(spec: ToolSpec, *, takes_call: bool) -> None:
+    known = spec.schema.get("properties", {})
+    for option, fields in (("order_by", spec.order_by), ("secret", spec.secret)):
+        missing = [name for name in fields if name.partition(":")[0] not in known]
+        if missing:
+            raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
+    if spec.concurrency is not None and spec.concurrency < 1:
+        raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency} would never run it")
+    if spec.approval not in {"never", "always", "hook"}:
+        raise BadTool(f"tool {spec.name}: approval is 'never', 'always' or 'hook', not {spec.approval!r}")
+    if spec.deadline_ms <= 0:
+        raise BadTool(f"tool {spec.name}: its deadline must be positive, or a backlog would run long after its time")
+    if spec.begins and not takes_call:
+        raise BadTool(f"tool {spec.name}: begins=True needs the parameter 'call', to say call.begin()")
+    if spec.after and spec.name in spec.after:
+        raise BadTool(f"tool {spec.name}: it cannot come after itself")
+
+
+def _effect(name: str, options: ToolOptions) -> Effect:
+    try:
+        return Effect(options.get("effect", Effect.MUTATING))
+    except ValueError:
+        raise BadTool(f"tool {name}: effect is 'read', 'idempotent' or 'mutating', not {options['effect']!r}") from None
+
+
+def _ms(name: str, option: str, seconds: float) -> int:
+    if seconds < 0:
+        raise BadTool(f"tool {name}: {option} {seconds} is negative")
+    return round(seconds * 1000)
+
+
+def _words(given: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
