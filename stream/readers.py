@@ -6,9 +6,12 @@ from .anthropic import AnthropicReader
 from .dialect import DialectReader
 from .errors import UnknownDialect
 from .open_turn import OpenTurn
+from .openai_chat import ChatReader
 from .openai_responses import ResponsesReader
 
-READERS: dict[str, type[DialectReader]] = {reader.dialect: reader for reader in (ResponsesReader, AnthropicReader)}
+READERS: dict[str, type[DialectReader]] = {
+    reader.dialect: reader for reader in (ResponsesReader, ChatReader, AnthropicReader)
+}
 
 
 def reader_for(dialect: str, turn: OpenTurn) -> DialectReader:
