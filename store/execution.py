@@ -21,6 +21,7 @@ from .states import State
 RUN_FIELDS = (
     "tool", "version", "kind", "args", "ikey", "scope", "tenant", "turn", "call_id", "position",
     "effect", "begins", "attempt", "attempt_limit", "deadline_at", "secret", "cancel_requested", "trace",
+    "claimed_at", "decided_by",
 )  # fmt: skip
 
 
@@ -45,6 +46,8 @@ class Run:
     Attributes:
         arguments: JSON text as admitted (encrypted where `secret`).
         deadline_at: ms of Redis time, None for none.
+        claimed_at: ms of Redis time; with the deadline it gives the time left, whatever this machine's clock says.
+        approved: a person has decided that it may run.
     """
 
     call: str
@@ -69,6 +72,8 @@ class Run:
     secret: bool
     cancel_requested: bool
     trace: str = ""
+    claimed_at: int = 0
+    approved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,8 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         secret=got["secret"] == b"1",
         cancel_requested=got["cancel_requested"] == b"1",
         trace=text(got["trace"]) or "",
+        claimed_at=number(got["claimed_at"]),
+        approved=bool(got["decided_by"]),
     )
 
 
@@ -187,10 +194,10 @@ def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
     return Invocation(load("settle"), space.root, args, read)
 
 
-def release(space: Namespace, run: Run, *, held: str = "") -> Invocation[str]:
+def release(space: Namespace, run: Run, *, held: str = "", approval_ms: int = 0) -> Invocation[str]:
     """Give an un-entered call back, to the queue or held for a reason; the attempt does not count. The new state, or
-    "lost"."""
-    return _release(space, run, "release", 0, held, None)
+    "lost". Held for ``approval``, it waits for a person for `approval_ms`."""
+    return _release(space, run, "release", approval_ms, held, None)
 
 
 def retry_later(space: Namespace, run: Run, *, delay_ms: int, failure: Failure) -> Invocation[str]:

@@ -1,5 +1,6 @@
 -- Prelude: what a worker needs to know to run a call, in the order of execution.RUN_FIELDS.
 local function run_fields(call)
   return fields(call, 'tool', 'version', 'kind', 'args', 'ikey', 'scope', 'tenant', 'turn', 'call_id', 'position',
-    'effect', 'begins', 'attempt', 'attempt_limit', 'deadline_at', 'secret', 'cancel_requested', 'trace')
+    'effect', 'begins', 'attempt', 'attempt_limit', 'deadline_at', 'secret', 'cancel_requested', 'trace',
+    'claimed_at', 'decided_by')
 end

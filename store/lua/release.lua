@@ -3,7 +3,8 @@
 -- again (retry_later) it is queued for later.
 -- uses: ledger flow
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, "release" | "retry_later", delay in ms, held reason or "", error JSON or "", worker
+-- ARGV    = call key, fence, "release" | "retry_later", delay (held for approval: its lifetime) in ms, held reason or "",
+--           error JSON or "", worker
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
 local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
@@ -27,5 +28,10 @@ if to == 'queued' then
   enqueue(call, tonumber(ARGV[4]))
 elseif reason == 'no_worker' then
   redis.call('SADD', root .. 'without:' .. got[4], call)
+elseif reason == 'approval' then
+  local lapse = whole(now + tonumber(ARGV[4]))
+  redis.call('HSET', record_of(call), 'approval_until', lapse)
+  redis.call('ZADD', root .. 'approvals', lapse, call)
+  redis.call('HDEL', record_of(call), 'deadline_at') -- the queue's clock starts when a person lets it in
 end
 return { 'released', to }
