@@ -65,8 +65,6 @@ def _output(parts: Sequence[Part]) -> Any:
 
 def _in_doubles(value: Any) -> Any:
     match value:
-        case bool():
-            return value
         case int() if abs(value) > _EXACT:
             return str(value)
         case dict():

@@ -43,13 +43,10 @@ def outbound_ids(rule: IdRule, turn_id: str | None, call_ids: Sequence[str | Non
     if not rule.pairs:
         return tuple(call_id or None for call_id in call_ids)
     kept = {call_id: position for position, call_id in reversed(list(enumerate(call_ids))) if rule.accepts(call_id)}
-    taken: set[str | None] = set(kept)
-    sent: list[str | None] = []
-    for position, call_id in enumerate(call_ids):
-        own = kept.get(call_id) == position
-        sent.append(call_id if own else _stand_in((turn_id, str(position), call_id), taken))
-        taken.add(sent[-1])
-    return tuple(sent)
+    return tuple(
+        call_id if kept.get(call_id) == position else _stand_in((turn_id, str(position), call_id), kept.keys())
+        for position, call_id in enumerate(call_ids)
+    )
 
 
 def _stand_in(parts: tuple[str | None, ...], taken: Set[str | None]) -> str:

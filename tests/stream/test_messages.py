@@ -81,6 +81,7 @@ def test_an_outcome_has_the_message_that_fits(told: Outcome, code: MessageCode) 
         (ProviderError(code="overloaded_error"), MessageCode.PROVIDER_BUSY),
         (ProviderError(status="RESOURCE_EXHAUSTED"), MessageCode.PROVIDER_BUSY),
         (ProviderError(status=400, code="invalid_request_error"), MessageCode.PROVIDER_REFUSED),
+        (ProviderError(status=401), MessageCode.PROVIDER_REFUSED),
         (ProviderError(status=500), MessageCode.PROVIDER_FAILED),
         (None, MessageCode.PROVIDER_FAILED),
     ],

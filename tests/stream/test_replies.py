@@ -157,6 +157,33 @@ def test_no_digit_of_a_large_integer_is_lost(dialect: Dialect) -> None:
     assert "9007199254740993" in sent
 
 
+def test_google_is_given_the_digits_of_integers_that_its_doubles_cannot_hold() -> None:
+    value = {"exact": 2**53, "not": [2**53 + 1, -(2**63)], "flag": True}
+
+    (content,) = replies("google-generate", outcomes(turn("google-generate", THREE[:1]), value=value), turn_id="t")
+
+    assert content["parts"][0]["functionResponse"]["response"]["output"] == {
+        "exact": 2**53, "not": ["9007199254740993", "-9223372036854775808"], "flag": True
+    }  # fmt: skip
+
+
+def test_google_is_given_an_id_only_where_one_came() -> None:
+    asked = turn("google-generate", [Asked("quote", None), Asked("quote", "g1")])
+
+    (content,) = replies("google-generate", outcomes(asked, value=1), turn_id="t")
+
+    assert [part["functionResponse"].get("id", "none") for part in content["parts"]] == ["none", "g1"]
+
+
+@EACH
+def test_a_number_that_json_has_no_word_for_never_makes_the_request_unreadable(dialect: Dialect) -> None:
+    asked = turn(dialect, THREE[:1])
+
+    sent = replies(dialect, outcomes(asked, value={"n": float("inf")}), turn_id="turn_1")
+
+    assert "inf" in json.dumps(sent, allow_nan=False).lower()
+
+
 @EACH
 def test_a_lone_surrogate_never_makes_the_request_unreadable(dialect: Dialect) -> None:
     asked = turn(dialect, [Asked("look", "a\ud83d", {"q": "\ud83d"})], text="half \ude00")
@@ -210,6 +237,20 @@ def test_what_went_wrong_carries_the_error_flag_of_its_dialect(dialect: Dialect,
     assert flag not in json.dumps(replies(dialect, outcomes(asked, state=State.RUNNING), turn_id="turn_1"))
 
 
+@pytest.mark.parametrize(
+    "refused",
+    [
+        Outcome("k", "k-f", "t", "id_1", 0, State.SUCCEEDED, conflict=True),
+        Outcome("k", "k-f", "t", "id_1", 0, State.RUNNING, conflict=True),
+        Outcome("k", "k-f", "t", "id_1", 0, None, failure=Failure("invalid_arguments", "no")),
+    ],
+)
+def test_a_submission_that_was_not_admitted_carries_the_error_flag(refused: Outcome) -> None:
+    (message,) = replies("anthropic", [refused], turn_id="t")
+
+    assert message["content"][0]["is_error"] is True
+
+
 def call(echo: dict[str, Any], *, kind: Any = "function") -> list[Outcome]:
     made = ToolCall("t", {}, "id_1", kind, 0, "turn_1", echo)
     return outcomes(TurnResult("anthropic", "completed", (made,)), value="v")
@@ -227,6 +268,22 @@ def test_fields_that_the_provider_wants_back_are_on_the_result() -> None:
     }  # fmt: skip
     assert (function["caller"], function["namespace"]) == (caller, "crm")
     assert custom == {"type": "custom_tool_call_output", "call_id": "id_1", "output": "v", "caller": caller}
+
+
+@EACH
+def test_a_custom_tools_free_text_goes_to_every_provider(dialect: Dialect) -> None:
+    asked = TurnResult(
+        "openai-responses" if dialect != "openai-responses" else "openai-chat",
+        "completed",
+        (ToolCall("sql", "select 1", "id_1", "custom", 0, "turn_1"),),
+        turn_id="turn_1",
+    )
+
+    messages = exchange(dialect, asked, outcomes(asked, value="one row"))
+
+    assert problem(dialect, messages) is None
+    assert "select 1" in json.dumps(messages)
+    assert ("custom" in json.dumps(messages)) == dialect.startswith("openai")
 
 
 def test_fields_of_another_providers_call_stay_away() -> None:

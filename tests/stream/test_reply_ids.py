@@ -41,9 +41,10 @@ def test_the_first_use_of_a_valid_id_passes_unchanged(dialect: str, ids: list[st
 
 
 @pytest.mark.parametrize(
-    ("dialect", "longest"), [("openai-chat", 40), ("openai-responses", 64), ("google-interactions", 1400)]
+    ("dialect", "longest"),
+    [("openai-chat", 40), ("openai-responses", 64), ("anthropic", 128), ("google-interactions", 1400)],
 )
-@pytest.mark.parametrize("length", [1, 40, 41, 64, 65, 1400])
+@pytest.mark.parametrize("length", [1, 40, 41, 64, 65, 128, 129, 1400])
 def test_an_id_is_replaced_only_beyond_the_targets_limit(dialect: str, longest: int, length: int) -> None:
     came = "i" * length
 
@@ -65,6 +66,14 @@ def test_ids_that_a_strict_imitator_compares_byte_for_byte_go_back_to_it_untouch
     ids = ["functions.read:0", "functions.read:1"]
 
     assert outbound_ids(RULES["openai-chat"], "t", ids) == tuple(ids)
+
+
+@pytest.mark.parametrize("dialect", PAIRING)
+def test_ids_that_have_no_utf_8_form_stay_apart_and_become_readable(dialect: str) -> None:
+    sent = outbound_ids(RULES[dialect], "t", ["a\ud800", "a\ud801"])
+
+    assert len(set(sent)) == 2
+    assert all(call_id is not None and call_id.isascii() for call_id in sent)
 
 
 def test_ids_that_clean_up_to_the_same_text_stay_apart() -> None:
