@@ -11,7 +11,7 @@ PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 PYTEST  ?= $(BIN)/python -m pytest
 ARGS    ?=
 SECONDS ?= 120
-INSTALL  = -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL  = -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check fmt fuzz matrix chaos bench dist clean
