@@ -1,0 +1,113 @@
+"""Google generateContent: parts of one candidate gathered over all chunks, and one finish reason.
+
+Decides what a part is and which finish reasons run. Must not know bytes, or how arguments in pieces fit together.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .assembly import Settled
+from .dialect import DialectReader, Frame, mapping, mappings, text, without
+from .generate_calls import GenerateCalls
+from .open_turn import OpenCall, OpenTurn
+from .turn import Dialect, TurnOutcome
+
+FINISH_REASONS: dict[str, TurnOutcome] = {
+    "STOP": "completed",
+    "MAX_TOKENS": "truncated",
+    "CONTINUATION": "truncated",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "LANGUAGE": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "MODEL_ARMOR": "filtered",
+    "ESCALATION": "filtered",
+    "PUP_LIMITED_DISABLED": "filtered",
+    "MALFORMED_FUNCTION_CALL": "failed",
+    "UNEXPECTED_TOOL_CALL": "failed",
+    "MALFORMED_RESPONSE": "failed",
+    "TOO_MANY_TOOL_CALLS": "failed",
+    "MISSING_THOUGHT_SIGNATURE": "failed",
+    "NO_IMAGE": "failed",
+    "OTHER": "failed",
+}
+_NOT_FINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
+
+
+class GenerateReader(DialectReader):
+    dialect: ClassVar[Dialect] = "google-generate"
+
+    def __init__(self, turn: OpenTurn) -> None:
+        super().__init__(turn)
+        self._calls = GenerateCalls(turn)
+        self._parts: list[tuple[Frame, OpenCall | None]] = []  # what goes back, in order
+
+    def read(self, kind: str, frame: Frame) -> None:
+        self.turn.identify(frame.get("responseId"))
+        self.turn.count(frame.get("usageMetadata"))
+        if blocked := mapping(frame.get("promptFeedback")).get("blockReason"):
+            self.turn.end("filtered", str(blocked))
+        for candidate in _first_candidate(frame):
+            for part in mappings(mapping(candidate.get("content")).get("parts")):
+                self._part(part)
+            self._finish(candidate.get("finishReason"))
+
+    def body(self, document: Frame) -> None:
+        self.read("", document)
+
+    def close(self) -> None:
+        self._calls.close()
+        self.turn.released |= bool(self.turn.endings)
+
+    def contradiction(self, calls: int) -> str | None:
+        return None  # STOP fits to any number of calls
+
+    def assistant(self, settled: Settled) -> list[Frame]:
+        parts: list[Frame] = []
+        for part, call in self._parts:
+            if call is not None:
+                if call in settled:
+                    parts.append(_call_part(part, call, settled))
+            elif parts and _is_plain(part) and _is_plain(parts[-1]):
+                parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
+            elif part.get("text") != "" or not _is_plain(part):
+                parts.append(part)
+        return parts
+
+    def _part(self, part: Frame) -> None:
+        if (piece := part.get("functionCall")) is not None:
+            call = self._calls.take(piece, without(part, "functionCall"))
+            if call is not None:
+                self._parts.append((part, call))
+            return
+        self._parts.append((part, None))
+        if not part.get("thought"):
+            self.turn.say(part.get("text"))
+
+    def _finish(self, reason: object) -> None:
+        if reason in _NOT_FINISHED:
+            return
+        word = text(reason) or str(reason)
+        image = "filtered" if word.startswith("IMAGE_") else "withheld"
+        self.turn.end(FINISH_REASONS.get(word, image), word)  # type: ignore[arg-type]
+
+
+def _first_candidate(frame: Frame) -> list[Frame]:
+    """What a frame says about candidate 0. Google leaves the number out where it is 0."""
+    candidates = mappings(frame.get("candidates"))
+    numbered = [candidate for candidate in candidates if candidate.get("index") in (0, "0")]
+    return numbered or [candidate for candidate in candidates if candidate.get("index") is None][:1]
+
+
+def _is_plain(part: Frame) -> bool:
+    """Text and nothing else: such neighbours may be joined. A part with a signature must stay as it is."""
+    return part.keys() == {"text"} and isinstance(part["text"], str)
+
+
+def _call_part(part: Frame, call: OpenCall, settled: Settled) -> Frame:
+    about: Frame = {"id": call.call_id} if call.call_id is not None else {}
+    about |= {"name": call.name, "args": settled.value_of(call)}
+    return {**without(part, "functionCall"), **call.echo, "functionCall": about}
