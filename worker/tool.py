@@ -23,6 +23,7 @@ from .retries import Retry, read_retry
 from .signature import CONTEXT, Signature, read_signature
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+_PATH = re.compile(r"[.:]")
 Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 
@@ -125,15 +126,14 @@ class Tool:
     def accepts_version(self, version: str) -> bool:
         return version == self.spec.version or self.accepts is None or version in self.accepts
 
-    def bind(self, arguments: Any) -> dict[str, Any] | Failure:
-        """Keyword arguments for the handler from decoded arguments; the text of a custom tool goes to its one
-        parameter."""
-        if isinstance(arguments, str):
-            parameter = self.signature.text_parameter
-            if parameter is None:
-                return Failure("invalid_arguments", f"tool {self.name} takes named arguments, not one text")
-            arguments = {parameter: arguments}
-        return self.signature.bind(arguments)
+    def named(self, arguments: Any) -> dict[str, Any] | Failure:
+        """The arguments by name; the text of a custom tool goes to its one parameter."""
+        if not isinstance(arguments, str):
+            return arguments if isinstance(arguments, dict) else Failure("invalid_arguments", "expected an object")
+        parameter = self.signature.text_parameter
+        if parameter is None:
+            return Failure("invalid_arguments", f"tool {self.name} takes named arguments, not one text")
+        return {parameter: arguments}
 
 
 def _isolation(options: ToolOptions, *, is_async: bool) -> Isolation:
@@ -146,7 +146,7 @@ def _isolation(options: ToolOptions, *, is_async: bool) -> Isolation:
 
 
 def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: Retry) -> ToolSpec:
-    name: str = options.get("name") or getattr(handler, "__name__", "")
+    name = options.get("name") or str(getattr(handler, "__name__", ""))
     if not _NAME.match(name):
         raise BadTool(f"tool {name!r}: its name needs 1 to 64 letters, digits, '_', '.' or '-'")
     spec = ToolSpec(
@@ -177,7 +177,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
 def _check(spec: ToolSpec, *, takes_call: bool) -> None:
     known = spec.schema.get("properties", {})
     for option, fields in (("order_by", spec.order_by), ("secret", spec.secret)):
-        missing = [name for name in fields if name.partition(":")[0] not in known]
+        missing = [name for name in fields if _PATH.split(name)[0] not in known]
         if missing:
             raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
     if spec.concurrency is not None and spec.concurrency < 1:

@@ -1,0 +1,150 @@
+"""One attempt at a call, from its claim to its last word: what the policy decides is told to the store under the fence.
+
+The guarantee is kept here and in `policy`. Knows no RQ, no slot and no way in which handlers are run.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..store.connection import Connection
+from ..store.crashpoints import reach
+from ..store.errors import StoreUnavailable
+from ..store.execution import Ending, Run, Settled, interrupt, retry_later, settle
+from ..store.keyring import Keyring
+from ..store.scripts import Invocation
+from ..store.sealing import scrub, seal
+from .call import Call
+from .ends import End, Kind
+from .entering import Entry
+from .lease import Hold, Leases
+from .lines import StoreLine
+from .persist import Persistence, Sends
+from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+from .preparing import Ready
+from .tally import Tally
+
+_LOG = logging.getLogger("toolonce.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every attempt of a process works with."""
+
+    connection: Connection
+    leases: Leases
+    persistence: Persistence
+    keyring: Keyring
+    tally: Tally
+
+
+class Attempt:
+    """The right to run one call, and the duty to say how it went."""
+
+    __slots__ = ("_claimed_at", "_desk", "_line", "_ready", "entry", "hold", "run")
+
+    def __init__(self, desk: Desk, run: Run, hold: Hold, ready: Ready) -> None:
+        self.run = run
+        self.hold = hold
+        self._desk = desk
+        self._ready = ready
+        self._claimed_at = time.monotonic()
+        self._line = StoreLine(desk.connection, hold, ready.secrets)
+        self.entry = Entry(ready.tool, ready.arguments, ready.values, self._context())
+
+    def conclude(self, end: End, sends: Sends) -> None:
+        """The first word about how it ended; the lease is let go after it."""
+        self._line.close()
+        reach("before_settle")
+        try:
+            self._follow(self._protected(end), sends)
+            reach("after_settle")
+        except StoreUnavailable as error:
+            _LOG.error("call %s: %s; recovery decides what becomes of it", self.run.call, error)
+        finally:
+            self._desk.leases.drop(self.hold)
+
+    def late(self, end: End) -> None:
+        """A handler that was given up has ended after all: its word still settles an unknown call."""
+        ending = late(self._protected(end))
+        _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
+        if ending is None:
+            return
+        try:
+            self._settle(ending, self._desk.connection)
+        except StoreUnavailable as error:
+            _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
+
+    def _follow(self, end: End, sends: Sends) -> None:
+        space, run = self._desk.connection.space, self.run
+        match decide(run, end, self._ready.tool.retry, self._circumstances()):
+            case Settle(ending):
+                self._settle(ending, sends)
+            case RetryLater(delay_ms, failure):
+                self._write(sends, retry_later(space, run, delay_ms=delay_ms, failure=failure))
+                self._desk.tally.retried += 1
+            case Interrupt(reason):
+                self._write(sends, interrupt(space, run, reason=reason))
+                self._desk.tally.interrupted += 1
+            case Nothing():
+                _LOG.warning("call %s: stopped, its lease is lost", run.call)
+
+    def _settle(self, ending: Ending, sends: Sends) -> None:
+        heard: Settled = self._write(sends, settle(self._desk.connection.space, self.run, ending))
+        if heard.verdict == "settled":
+            self._desk.tally.settled(ending.state)
+        elif heard.verdict == "late":
+            _LOG.warning(
+                "call %s: %s came too late, it is %s already; kept as evidence",
+                self.run.call, ending.state, heard.state,
+            )  # fmt: skip
+        else:
+            _LOG.error(
+                "call %s: its record is gone; the store has lost writes. It ended: %s", self.run.call, ending.state
+            )
+
+    def _write(self, sends: Sends, invocation: Invocation[Any]) -> Any:
+        return self._desk.persistence.write(sends, invocation, what=f"the end of call {self.run.call}")
+
+    def _context(self) -> Call:
+        run, limit_ms = self.run, self._ready.tool.spec.timeout_ms
+        return Call(
+            tool=run.tool,
+            key=run.call,
+            idempotency_key=run.idempotency_key,
+            attempt=run.attempt,
+            fence=run.fence,
+            scope=run.scope,
+            tenant=run.tenant,
+            turn_id=run.turn_id,
+            call_id=run.call_id,
+            trace=run.trace,
+            limit_at=self._claimed_at + limit_ms / 1000 if limit_ms else None,
+            line=self._line,
+        )
+
+    def _circumstances(self) -> Circumstances:
+        """Times left by Redis time: what was left at the claim, less what has passed on our monotonic clock."""
+        run, ran = self.run, time.monotonic() - self._claimed_at
+        left = None if run.deadline_at is None else (run.deadline_at - run.claimed_at) / 1000 - ran
+        allowed = self._ready.tool.spec.deadline_ms / 1000
+        return Circumstances(
+            begun=self._line.begun,
+            left_s=left,
+            waited_s=0.0 if left is None else max(0.0, allowed - left),
+            cancel_requested=self.hold.standing == "cancel",
+        )
+
+    def _protected(self, end: End) -> End:
+        """Without secrets in clear: words scrubbed, secret parts of the result sealed."""
+        if self._ready.secrets:
+            details = json.loads(scrub(json.dumps(end.details, ensure_ascii=False), self._ready.secrets))
+            end = replace(end, message=scrub(end.message, self._ready.secrets), details=details)
+        paths = self._ready.tool.spec.secret_result
+        if paths and end.kind is Kind.RETURNED:
+            end = replace(end, result=json.dumps(seal(json.loads(end.result), paths, self._desk.keyring)))
+        return end

@@ -1,0 +1,56 @@
+"""Entering a handler: call it, and turn whatever comes out into an `End`. The one place where user code is run.
+
+`BaseException` is caught here on purpose: a handler that raises SystemExit ends its call, not the worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .call import Call
+from .ends import End, Kind, classify
+from .results import encode
+from .tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is to be entered: the tool, its arguments as decoded and as the handler takes them, and the context."""
+
+    tool: Tool
+    arguments: Any
+    values: dict[str, Any]
+    call: Call
+
+
+def enter(entry: Entry) -> End:
+    """Run a plain handler in this thread."""
+    tool = entry.tool
+    try:
+        if tool.signature.takes_call:
+            return returned(tool, tool.handler(**entry.values, call=entry.call))
+        return returned(tool, tool.handler(**entry.values))
+    except BaseException as error:
+        return classify(error, tool.not_started)
+
+
+async def enter_async(entry: Entry) -> End:
+    """Run an async handler in this task."""
+    tool = entry.tool
+    context = {"call": entry.call} if tool.signature.takes_call else {}
+    try:
+        return returned(tool, await tool.handler(**entry.values, **context))
+    except BaseException as error:
+        return classify(error, tool.not_started)
+
+
+def returned(tool: Tool, value: Any) -> End:
+    """A value came back: a success, whatever it is."""
+    text, marks = encode(value, tool.result_limit)
+    return End(Kind.RETURNED, text, marks)
+
+
+def overrun(entry: Entry) -> End:
+    """The end of an entry whose run limit passed."""
+    return End(Kind.TIMED_OUT, code="timed_out", message=f"its run limit of {entry.tool.spec.timeout_ms} ms passed")

@@ -1,0 +1,101 @@
+"""Executing a claimed call: prepare, ask the hook, enter the handler, say how it ended.
+
+Holds the order of these steps, which the guarantee needs; knows no RQ, no queue and no signals.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from ..store.crashpoints import reach
+from ..store.errors import KeyringMissing, StoreUnavailable
+from ..store.execution import Run, release, settle
+from ..store.outcomes import Failure
+from .attempt import Attempt, Desk
+from .authorize import Allow, Ask, Deny, consult
+from .ends import End, Kind, classify
+from .lease import Hold
+from .persist import Sends
+from .policy import cancelled
+from .preparing import GiveBack, Ready, Refuse, prepare, refuse
+from .registry import Registry
+from .running import Runner
+from .tool import Isolation
+
+_LOG = logging.getLogger("toolonce.worker")
+
+
+class Executor:
+    """Executes runs, each in the thread that asks; one per process."""
+
+    def __init__(self, desk: Desk, registry: Registry, runners: Mapping[Isolation, Runner]) -> None:
+        self._desk = desk
+        self._registry = registry
+        self._runners = runners
+
+    def execute(self, run: Run, sends: Sends) -> None:
+        """Bring a run to its end, whatever that is.
+
+        Raises:
+            Abandoned: the handler overran its limit and this thread was replaced; it has to end.
+        """
+        hold = self._desk.leases.hold(run)
+        ready = self._prepare(run)
+        if run.cancel_requested:
+            ready = Refuse(cancelled(run).ending)
+        if not isinstance(ready, Ready):
+            self._close(run, hold, ready, sends)
+            return
+        attempt = Attempt(self._desk, run, hold, ready)
+        barred = self._ask(attempt, ready)
+        if barred:
+            self._close(run, hold, barred, sends)
+            return
+        end = self._enter(attempt)
+        reach("after_effect")
+        attempt.conclude(end, sends)
+
+    def _prepare(self, run: Run) -> Ready | GiveBack | Refuse:
+        try:
+            return prepare(run, self._registry, self._desk.keyring)
+        except KeyringMissing as error:
+            _LOG.error("call %s cannot be run here: %s", run.call, error)
+            return GiveBack("no_worker")
+        except Exception as error:
+            _LOG.exception("call %s: its arguments cannot be read", run.call)
+            return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {classify(error).message}"))
+
+    def _ask(self, attempt: Attempt, ready: Ready) -> GiveBack | Refuse | None:
+        match consult(self._registry.hook, attempt.entry.call, ready.values, approved=attempt.run.approved):
+            case Allow():
+                return None
+            case Deny(reason):
+                return refuse(Failure("denied", f"not run: {reason}"))
+            case Ask():
+                return GiveBack("approval", ready.tool.spec.approval_ms)
+
+    def _enter(self, attempt: Attempt) -> End:
+        try:
+            return self._runners[attempt.entry.tool.isolation].enter(attempt)
+        except Exception as error:  # ours, not the handler's: nobody knows how far it came
+            _LOG.exception("call %s: running its handler failed", attempt.run.call)
+            return End(Kind.DIED, code="worker_failed", message=f"the worker failed: {classify(error).message}")
+
+    def _close(self, run: Run, hold: Hold, ended: GiveBack | Refuse, sends: Sends) -> None:
+        """End a run that was never entered."""
+        desk = self._desk
+        space = desk.connection.space
+        try:
+            match ended:
+                case GiveBack(held, approval_ms):
+                    given = release(space, run, held=held, approval_ms=approval_ms)
+                    desk.persistence.write(sends, given, what=f"call {run.call}, given back")
+                    desk.tally.given_back += 1
+                case Refuse(ending):
+                    desk.persistence.write(sends, settle(space, run, ending), what=f"the refusal of call {run.call}")
+                    desk.tally.settled(ending.state)
+        except StoreUnavailable as error:
+            _LOG.error("call %s: %s", run.call, error)
+        finally:
+            desk.leases.drop(hold)

@@ -1,0 +1,89 @@
+"""Keeping the right to run: one thread of a process renews the leases of everything it runs, in one round trip.
+
+Only Redis time counts; a lease is asked for again three times within its life. What a renewal hears (a stop was
+asked for, the lease is lost) is told to the run's `Hold`. Knows no handler and no RQ.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from itertools import islice
+
+from ..store.connection import Connection
+from ..store.crashpoints import reach
+from ..store.errors import StoreError
+from ..store.execution import Run, renew
+
+_LOG = logging.getLogger("toolonce.worker")
+_BATCH = 500
+"""Leases in one script: it holds the server for about a millisecond."""
+
+
+class Hold:
+    """One run whose lease is kept. `standing` is ``kept``, ``cancel`` or ``lost``, as the last renewal heard."""
+
+    __slots__ = ("run", "standing")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.standing = "cancel" if run.cancel_requested else "kept"
+
+
+class Leases:
+    """All holds of one process, and the thread that renews them."""
+
+    def __init__(self, connection: Connection, lease_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self._connection = connection
+        self._holds: set[Hold] = set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew_for_ever, name="toolonce-leases", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Renew no more."""
+        self._ended.set()
+        self._thread.join(timeout=2)
+
+    def hold(self, run: Run) -> Hold:
+        """Keep this run's lease from now on."""
+        hold = Hold(run)
+        self._holds.add(hold)
+        return hold
+
+    def drop(self, hold: Hold) -> None:
+        """Let this lease go; it is settled, given back, or given up."""
+        self._holds.discard(hold)
+
+    def held(self) -> tuple[Hold, ...]:
+        """Everything that runs now, as far as this process knows."""
+        return tuple(self._holds.copy())
+
+    def renew_now(self) -> None:
+        """One round of renewals.
+
+        Raises:
+            StoreUnavailable: the store did not hear all of them.
+        """
+        holds = iter(self.held())
+        while batch := tuple(islice(holds, _BATCH)):
+            reach("in_renew")
+            pairs = [(hold.run.call, hold.run.fence) for hold in batch]
+            self._heard(batch, self._connection.run(renew(self._connection.space, pairs, lease_ms=self.lease_ms)))
+
+    def _heard(self, batch: Sequence[Hold], words: Sequence[str]) -> None:
+        for hold, word in zip(batch, words, strict=True):
+            if word == "lost" and hold.standing != "lost" and hold in self._holds:
+                _LOG.warning("call %s: its lease under fence %d is lost", hold.run.call, hold.run.fence)
+            hold.standing = word
+
+    def _renew_for_ever(self) -> None:
+        while not self._ended.wait(self.lease_ms / 3000):
+            try:
+                self.renew_now()
+            except StoreError as error:
+                _LOG.warning("leases could not be renewed: %s", error)

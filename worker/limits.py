@@ -1,0 +1,69 @@
+"""Run limits of handlers that share our threads: one thread watches for those that overrun and says so, once.
+
+A thread cannot be stopped from outside; what to do about an overrun is the caller's, given as a function.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class Watched:
+    """One entry under watch: when its limit ends (monotonic seconds), and what is done then."""
+
+    __slots__ = ("ends_at", "overrun")
+
+    def __init__(self, ends_at: float, overrun: Callable[[], None]) -> None:
+        self.ends_at = ends_at
+        self.overrun = overrun
+
+
+class Limits:
+    """The entries under watch, and the thread that watches."""
+
+    def __init__(self) -> None:
+        self._watched: set[Watched] = set()
+        self._wakes_at = float("inf")
+        self._changed = threading.Condition()
+        self._ended = False
+        self._thread = threading.Thread(target=self._watch, name="toolonce-limits", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        self._thread.join(timeout=2)
+
+    def watch(self, ends_at: float, overrun: Callable[[], None]) -> Watched:
+        """Call `overrun`, in the watching thread, unless it is let go before its time."""
+        entry = Watched(ends_at, overrun)
+        self._watched.add(entry)
+        if ends_at < self._wakes_at:
+            with self._changed:
+                self._changed.notify()
+        return entry
+
+    def let_go(self, entry: Watched) -> None:
+        self._watched.discard(entry)
+
+    def _watch(self) -> None:
+        while not self._ended:
+            now = time.monotonic()
+            for entry in self._watched.copy():
+                if entry.ends_at <= now:
+                    self._watched.discard(entry)
+                    entry.overrun()
+            with self._changed:
+                self._wait(now)
+
+    def _wait(self, now: float) -> None:
+        """Sleep until the next limit. A later entry with an earlier end wakes us."""
+        self._wakes_at = float("inf")
+        self._wakes_at = min((entry.ends_at for entry in self._watched.copy()), default=now + 60)
+        if not self._ended:
+            self._changed.wait(max(0.0, self._wakes_at - time.monotonic()))

@@ -1,0 +1,53 @@
+"""The way from a handler in this process to its record: what `Call` says goes through here to the store.
+
+Decides nothing; remembers whether the handler has begun, which the policy asks afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..store.connection import Connection
+from ..store.crashpoints import reach
+from ..store.execution import begin, progress
+from ..store.sealing import scrub
+from .lease import Hold
+
+
+class StoreLine:
+    """The line of one attempt; see `call.Line`. Any thread of the handler may use it.
+
+    Attributes:
+        begun: the effect may have started. True also where the word was sent and its answer never came.
+    """
+
+    __slots__ = ("_closed", "_connection", "_hold", "_secrets", "begun")
+
+    def __init__(self, connection: Connection, hold: Hold, secrets: Sequence[str] = ()) -> None:
+        self._connection = connection
+        self._hold = hold
+        self._secrets = secrets
+        self._closed = False
+        self.begun = False
+
+    def begin(self) -> str:
+        if self._closed:
+            return "lost"
+        reach("before_begin")
+        before, self.begun = self.begun, True
+        word = self._connection.run(begin(self._connection.space, self._hold.run))
+        self.begun = before or word == "begun"
+        return word
+
+    def progress(self, fraction: float | None, message: str) -> bool:
+        if self._closed:
+            return False
+        words = scrub(message, self._secrets)
+        return self._connection.run(progress(self._connection.space, self._hold.run, fraction, words))
+
+    def standing(self) -> str:
+        return "lost" if self._closed else self._hold.standing
+
+    def close(self) -> None:
+        """The attempt is over: a thread that the handler left behind has nothing to say any more."""
+        self._closed = True

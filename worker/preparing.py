@@ -1,0 +1,79 @@
+"""Everything between a claim and the entry into a handler: is this tool ours, do the arguments fit, may it run?
+
+What it refuses, or gives back, has not been entered: effects 0. Knows no thread and no RQ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..store.execution import Ending, Run
+from ..store.keyring import Keyring
+from ..store.outcomes import Failure
+from ..store.sealing import secret_texts, unseal
+from ..store.states import State
+from ..store.validation import validate
+from .registry import Registry
+from .tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """It may be entered. `secrets` are texts that must not turn up in words that are stored."""
+
+    tool: Tool
+    arguments: Any
+    values: dict[str, Any]
+    secrets: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """Not for this worker, or not yet: held for this reason."""
+
+    held: str
+    approval_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Never to be entered; this is its outcome."""
+
+    ending: Ending
+
+
+def prepare(run: Run, registry: Registry, keyring: Keyring) -> Ready | GiveBack | Refuse:
+    """Find the tool, open the arguments, and check them again: they come from a store, and perhaps from another
+    version of the tool.
+
+    Raises:
+        KeyringMissing: the arguments are sealed and no key here fits.
+        Exception: what a type's own validators raise besides what they should.
+    """
+    tool = registry.find(run.tool)
+    if tool is None or not tool.accepts_version(run.version):
+        return GiveBack("no_worker")
+    arguments = json.loads(run.arguments)
+    if run.secret:
+        arguments = unseal(arguments, keyring)
+    values = _fit(tool, arguments)
+    if isinstance(values, Failure):
+        # Another version may take what this one cannot: then the call waits for such a worker.
+        return refuse(values) if run.version == tool.spec.version else GiveBack("no_worker")
+    secrets = secret_texts(arguments, tool.spec.secret) if run.secret else ()
+    return Ready(tool, arguments, values, secrets)
+
+
+def refuse(failure: Failure) -> Refuse:
+    """The outcome of a call that was never entered."""
+    return Refuse(Ending(State.REFUSED, failure=failure))
+
+
+def _fit(tool: Tool, arguments: Any) -> dict[str, Any] | Failure:
+    named = tool.named(arguments)
+    if isinstance(named, Failure):
+        return named
+    return validate(tool.spec.schema, named) or tool.signature.bind(named)

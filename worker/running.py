@@ -1,0 +1,113 @@
+"""The ways to run a handler: in the slot's thread, on the event loop. (A process of its own: `horses`.)
+
+Each enforces the run limit in its way, and hands the word of a handler that was given up to `Attempt.late`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Protocol
+
+from .attempt import Attempt
+from .ends import End
+from .entering import enter, enter_async, overrun
+from .limits import Limits
+from .persist import Sends
+
+_LOG = logging.getLogger("toolonce.worker")
+
+
+class Runner(Protocol):
+    """A way to run handlers; one per isolation."""
+
+    def enter(self, attempt: Attempt) -> End:
+        """Run the handler to its end, or to its limit.
+
+        Raises:
+            Abandoned: the limit passed and this very thread is still inside; someone else has concluded.
+        """
+
+
+class Abandoned(BaseException):
+    """This thread came back from a handler that was given up; another thread has its place."""
+
+
+class InThread:
+    """In the caller's thread, at no cost. A thread cannot be stopped: at the limit its place is given to a new one,
+    and it ends when its handler comes back.
+
+    Args:
+        replace: gives the place of the calling slot to a new thread, which first does what it is told.
+    """
+
+    def __init__(self, limits: Limits, replace: Callable[[Callable[[Sends], None]], None]) -> None:
+        self._limits = limits
+        self._replace = replace
+
+    def enter(self, attempt: Attempt) -> End:
+        entry = attempt.entry
+        if entry.call.limit_at is None:
+            return enter(entry)
+        first_word = threading.Lock()
+
+        def give_up() -> None:
+            if first_word.acquire(blocking=False):
+                _LOG.warning("call %s: %s; its thread is given up", attempt.run.call, overrun(entry).message)
+                self._replace(lambda sends: attempt.conclude(overrun(entry), sends))
+
+        watched = self._limits.watch(entry.call.limit_at, give_up)
+        end = enter(entry)
+        self._limits.let_go(watched)
+        if first_word.acquire(blocking=False):
+            return end
+        attempt.late(end)
+        raise Abandoned
+
+
+class OnLoop:
+    """On the one event loop of the process. At the limit the task is cancelled; what it still says comes late."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="toolonce-loop", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=2)
+
+    def enter(self, attempt: Attempt) -> End:
+        entry = attempt.entry
+        limit = entry.call.limit_at
+        future = asyncio.run_coroutine_threadsafe(enter_async(entry), self._loop)
+        try:
+            return future.result(None if limit is None else max(0.0, limit - time.monotonic()))
+        except FutureTimeout:
+            self._give_up(attempt, future)
+            return overrun(entry)
+
+    def _give_up(self, attempt: Attempt, future: Future[End]) -> None:
+        _LOG.warning("call %s: %s; its task is cancelled", attempt.run.call, overrun(attempt.entry).message)
+
+        def tell(done: Future[End]) -> None:
+            # The store is not spoken to on the loop: everyone else waits there.
+            threading.Thread(target=attempt.late, args=(done.result(),), daemon=True).start()
+
+        future.add_done_callback(lambda done: None if done.cancelled() else tell(done))
+        future.cancel()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
