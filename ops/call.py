@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import render
@@ -70,7 +71,7 @@ def _answer(found: Record) -> dict[str, object]:
     return lines
 
 
-def _section(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _section(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     if rows:
         print()
         render.show_table(columns, rows, title=title)

@@ -15,7 +15,8 @@ from .render import age, moment
 
 IDENTITY = ("tool", "version", "kind", "effect", "scope", "tenant", "turn", "call_id", "position", "queue")
 TIMES = (
-    "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until", "decided_at", "begun_at", "settled_at",
+    "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until",
+    "decided_at", "begun_at", "settled_at",
 )  # fmt: skip
 NUMBERS = ("attempt", "attempt_limit", "fence")
 
@@ -55,10 +56,13 @@ def next_steps(found: Record) -> list[str]:
         case State.HELD, "approval":
             return [f"toolonce approve {key}", f"toolonce deny {key} --reason R", f"toolonce cancel {key}"]
         case State.HELD, "no_worker":
-            return [f"toolonce work --tools MODULE:REGISTRY (with {found.stored.get('tool')})", f"toolonce cancel {key}"]
+            return [
+                f"toolonce work --tools MODULE:REGISTRY (with {found.stored.get('tool')})",
+                f"toolonce cancel {key}",
+            ]
         case State.HELD, "store_went_back":
             return ["toolonce recover --accept-loss --reason R", f"toolonce cancel {key}"]
-        case (State.HELD | State.QUEUED | State.RUNNING), _:
+        case ((State.HELD | State.QUEUED | State.RUNNING), _):
             return [f"toolonce wait {key}", f"toolonce cancel {key}"]
         case State.UNKNOWN, _:
             return _in_doubt(key, found.stored)

@@ -1,6 +1,7 @@
 """The command line: parsing and dispatch, and one line for each error.
 
-Each command, or pair of commands, is a module with `add_parser` and `run`; this one knows their order and nothing of what they do.
+Each command, or pair of commands, is a module with `add_parser` and `run`; this one knows their order and nothing
+of what they do.
 """
 
 from __future__ import annotations

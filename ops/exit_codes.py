@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from ..store.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
 from ..stream.errors import StreamError, StreamMisuse
+from ..worker.errors import WorkerError
 from .errors import OpsError
 
 
@@ -36,7 +37,7 @@ def code_of(error: Exception) -> ExitCode | None:
             return ExitCode.UNREACHABLE
         case StoreUnsafe():
             return ExitCode.REFUSED
-        case StoreMisuse() | StreamMisuse():
+        case StoreMisuse() | StreamMisuse() | WorkerError():
             return ExitCode.USAGE
         case StoreError() | StreamError():
             return ExitCode.ENDED_BADLY

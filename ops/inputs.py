@@ -12,7 +12,7 @@ from ..stream.bodies import decode_body
 from ..stream.decoder import TurnDecoder
 from ..stream.guess import guess_dialect
 from ..stream.submission import calls_from_json
-from ..stream.turn import RejectedCall, ToolCall, TurnResult
+from ..stream.turn import Kind, RejectedCall, ToolCall, TurnResult
 from .errors import NotFound, Usage
 
 
@@ -62,5 +62,9 @@ def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
         if call.rejected:
             out.append(RejectedCall(call.tool, call.call_id, call.rejected, position, str(call.arguments)))
         else:
-            out.append(ToolCall(call.tool, call.arguments, call.call_id, call.kind, position))
+            out.append(ToolCall(call.tool, call.arguments, call.call_id, _kind(call.kind), position))
     return out
+
+
+def _kind(word: str) -> Kind:
+    return "custom" if word == "custom" else "function"

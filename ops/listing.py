@@ -132,8 +132,10 @@ def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[Ro
         edge = rows[-1].entered_at
         same = sum(row.entered_at == edge for row in rows)
         seen = same + span.offset if same == len(rows) else same
-        bound = {"before_ms": edge} if wish.newest_first else {"after_ms": edge}
-        span = replace(span, offset=seen, **bound)
+        if wish.newest_first:
+            span = replace(span, offset=seen, before_ms=edge)
+        else:
+            span = replace(span, offset=seen, after_ms=edge)
 
 
 def _narrowed(wish: Wanted, start: tuple[int, str] | None) -> Wanted:

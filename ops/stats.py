@@ -87,7 +87,9 @@ def _show(view: dict[str, Any]) -> None:
     if "went_back" in view["flags"]:
         print("the store has lost writes: mutating calls are held; see `toolonce recover --help`")
     print()
-    rows = [(render.state(state), number, _age(view["oldest_ms"].get(state))) for state, number in view["states"].items()]
+    rows = [
+        (render.state(state), number, _age(view["oldest_ms"].get(state))) for state, number in view["states"].items()
+    ]
     render.show_table(("state", "calls", "oldest for"), rows)
     if view["tools"]:
         print()
@@ -101,4 +103,3 @@ def _show(view: dict[str, Any]) -> None:
 
 def _age(milliseconds: int | None) -> str:
     return "" if milliseconds is None else render.age(milliseconds)
-

@@ -29,14 +29,20 @@ echo '[{"name": "add", "arguments": {"a": 1, "b": 2}}]' | toolonce submit --scop
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "submit", "Have the calls of one response run, once each", examples=EXAMPLES)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none"
+    )
     parser.add_argument("--scope", required=True, help="tenant and conversation in which turn ids are unique")
     parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
     parser.add_argument("--calls", metavar="FILE", help='in place of a response: [{"name", "arguments", "id"?}, ...]')
     parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
     parser.add_argument("--ordered", action="store_true", help="run the calls strictly one after the other")
-    parser.add_argument("--wait", type=seconds, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all")
-    parser.add_argument("--replies", action="store_true", help="print the provider's messages: the turn, then its results")
+    parser.add_argument(
+        "--wait", type=seconds, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all"
+    )
+    parser.add_argument(
+        "--replies", action="store_true", help="print the provider's messages: the turn, then its results"
+    )
     add_json(parser)
 
 
@@ -49,9 +55,7 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         connection = stack.enter_context(open_store(args))
         require_durable(args, connection)
-        client = stack.enter_context(
-            Client(connection.url, scope=args.scope, namespace=connection.space.name)
-        )
+        client = stack.enter_context(Client(connection.url, scope=args.scope, namespace=connection.space.name))
         if turn is not None:
             batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
         else:

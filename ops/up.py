@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..stream.inbox import Consumer
+from ..worker.loading import load_registry
 from . import logs, render
 from .consume import consumer_name
 from .settings import REDIS, open_store, require_durable
 from .subcommand import command
-from .work import PATIENCE, add_worker_options, load_tools, work
+from .work import PATIENCE, add_worker_options, work
 
 if TYPE_CHECKING:
     from ..store.connection import Connection
@@ -34,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
-    registry = load_tools(args.tools)
+    registry = load_registry(args.tools)
     with open_store(args, patience=PATIENCE) as connection:
         require_durable(args, connection)
         render.say(f"the store is at {connection.url}; harnesses: export {REDIS}={connection.url}")

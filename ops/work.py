@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..store.connection import Patience
+from ..worker.loading import load_registry
 from ..worker.process import run_worker
-from ..worker.registry import load
 from . import logs
 from .durations import milliseconds, seconds
 from .settings import open_store, require_durable
@@ -39,30 +37,22 @@ def add_worker_options(parser: argparse.ArgumentParser) -> None:
     """What a worker can be told, by itself or inside `up`."""
     parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
     parser.add_argument("--concurrency", type=int, default=8, metavar="N", help="calls at once (8)")
-    parser.add_argument("--queue", action="append", metavar="Q", help="serve this queue; may be repeated (all of its tools)")
-    parser.add_argument("--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)")
+    parser.add_argument(
+        "--queue", action="append", metavar="Q", help="serve this queue; may be repeated (all of its tools)"
+    )
+    parser.add_argument(
+        "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)"
+    )
     parser.add_argument("--grace", type=seconds, default=30.0, metavar="SPAN", help="time to finish on SIGTERM (30s)")
     logs.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
-    registry = load_tools(args.tools)
+    registry = load_registry(args.tools)
     with open_store(args, patience=PATIENCE) as connection:
         require_durable(args, connection)
         return work(args, connection, registry, burst=args.burst)
-
-
-def load_tools(place: str) -> Registry:
-    """The registry named on the command line; modules are found from the current folder, as `python -m` does.
-
-    Raises:
-        ToolsNotLoaded: one line says why.
-    """
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    return load(place)
 
 
 def work(args: argparse.Namespace, connection: Connection, registry: Registry, *, burst: bool = False) -> int:
