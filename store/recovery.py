@@ -50,7 +50,7 @@ def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = S
     """Push pointers again that were lost between the queue and a claim, after two looks a grace apart."""
 
     def read(reply: list[int]) -> Mended:
-        return Mended({"suspected": reply[0], "repushed": reply[1]}, reply[1] >= most)
+        return Mended({"repushed": reply[0]}, reply[1] == 1)
 
     return Invocation(load("repush"), space.root, (queue, grace_ms, most), read)
 
@@ -59,8 +59,8 @@ def tick(space: Namespace, *, most: int = STEP) -> Invocation[tuple[Mended, int 
     """Do what time asks for; also the ms until the next delayed call, None for none."""
 
     def read(reply: list[int]) -> tuple[Mended, int | None]:
-        counts = {"available": reply[0], "expired": reply[1], "approvals_expired": reply[2]}
-        return Mended(counts, max(counts.values()) >= most), None if reply[3] < 0 else reply[3]
+        counts = dict(zip(("available", "expired", "approvals_expired", "woken"), reply, strict=False))
+        return Mended(counts, max(counts.values()) >= most), None if reply[4] < 0 else reply[4]
 
     return Invocation(load("tick"), space.root, (most,), read)
 

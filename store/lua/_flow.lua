@@ -1,106 +1,76 @@
--- Prelude: what follows from a change of state. Pointers, deadlines, slots of limits, lanes of order, followers.
+-- Prelude: what follows from a change of state. Order, followers, RQ's view, those who wait, attempts that are lost.
 -- Invariant: whoever leaves running passes its slots on, and whoever comes to rest passes its turn on, in the
 -- same script; nothing has to be noticed later for others to go on.
 local RQ_RESULT_TTL = 500
 local ANSWERS_TTL = 86400
 local transition
 
-local function each(lines, visit)
-  for name in string.gmatch(lines or '', '[^\n]+') do
-    visit(name)
-  end
-end
-
-local function queue_key(queue)
-  return 'rq:queue:' .. space .. '.' .. queue
-end
-
--- Put the pointer into the RQ queue. `seq` given: the call has waited already and goes to the front.
-local function push(call, queue, job, seq)
-  local list = queue_key(queue)
-  local place = seq or redis.call('INCR', root .. 'pushes')
-  redis.call('ZADD', root .. 'pushed:' .. queue, whole(tonumber(place)), call)
-  redis.call('SADD', 'rq:queues', list)
-  redis.call('HSET', 'rq:job:' .. job, 'status', 'queued')
-  redis.call('PERSIST', 'rq:job:' .. job)
-  redis.call(seq and 'LPUSH' or 'RPUSH', list, job)
-end
-
--- Make a queued call available: at once, or from not_before on. The queue deadline starts here, once.
-local function enqueue(call, delay)
-  local got = fields(call, 'queue', 'ikey', 'deadline_at', 'deadline_ms')
-  local deadline = tonumber(got[3] or '')
-  if not deadline and tonumber(got[4] or '') then
-    deadline = now + tonumber(got[4])
-    redis.call('HSET', record_of(call), 'deadline_at', whole(deadline))
-  end
-  if deadline then
-    redis.call('ZADD', root .. 'deadlines', whole(deadline), call)
-  end
-  redis.call('HSET', record_of(call), 'not_before', whole(now + delay), 'queued_at', whole(now))
-  if delay > 0 then
-    redis.call('ZADD', root .. 'delayed', whole(now + delay), call)
-  else
-    push(call, got[1], got[2])
-  end
-end
-
--- Wake the call that has waited longest for a slot of this limit.
-local function wake(limit)
-  local waiting = root .. 'waiting:' .. limit
-  local first = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')
-  if first[1] then
-    redis.call('ZREM', waiting, first[1])
-    redis.call('HDEL', record_of(first[1]), 'waits')
-    local got = fields(first[1], 'queue', 'ikey')
-    push(first[1], got[1], got[2], first[2])
-  end
-end
-
 local function leave_running(call)
-  local got = fields(call, 'slots', 'queue', 'ikey', 'token')
+  local got = fields(call, 'queue', 'ikey', 'token', 'tool', 'tenant')
   redis.call('ZREM', root .. 'leases', call)
-  redis.call('ZREM', 'rq:wip:' .. space .. '.' .. got[2], got[3] .. ':' .. got[4])
-  each(got[1], function(limit)
-    redis.call('SREM', root .. 'slots:' .. limit, call)
-    wake(limit)
-  end)
-  redis.call('HDEL', record_of(call), 'slots')
+  redis.call('ZREM', 'rq:wip:' .. space .. '.' .. got[1], got[2] .. ':' .. got[3])
+  leave_limits(call, got[4], got[5])
 end
 
-local function leave_queue(call)
-  local got = fields(call, 'queue', 'waits')
-  redis.call('ZREM', root .. 'pushed:' .. got[1], call)
-  redis.call('ZREM', root .. 'suspects', call)
-  redis.call('ZREM', root .. 'delayed', call)
+local function leave_held(call, tool)
+  redis.call('ZREM', root .. 'approvals', call)
   redis.call('ZREM', root .. 'deadlines', call)
-  if got[2] then
-    redis.call('ZREM', root .. 'waiting:' .. got[2], call)
-    redis.call('HDEL', record_of(call), 'waits')
+  redis.call('SREM', root .. 'without:' .. tool, call)
+end
+
+local function leave_rest(call, tool)
+  local got = fields(call, 'ikey', 'queue')
+  redis.call('ZREM', 'rq:failed:' .. space .. '.' .. got[2], got[1])
+  redis.call('ZREM', root .. 'readback:' .. tool, call)
+end
+
+-- What a held call waits for, and until when.
+local function wait_held(call, tool, reason, approval_ms)
+  if reason == 'approval' then
+    redis.call('HSET', record_of(call), 'approval_until', whole(now + approval_ms))
+    redis.call('ZADD', root .. 'approvals', whole(now + approval_ms), call)
+    redis.call('HDEL', record_of(call), 'deadline_at') -- the queue's clock starts when a person lets it in
+  elseif reason == 'no_worker' then
+    redis.call('SADD', root .. 'without:' .. tool, call)
+    start_deadline(call)
   end
 end
 
 -- Is the call first in each of its lanes, with no predecessor still to succeed?
 local function is_next(call, lanes, predecessors)
-  local free = (tonumber(predecessors or '') or 0) == 0
+  local is_free = (tonumber(predecessors or '') or 0) == 0
   each(lanes, function(lane)
     local first = redis.call('ZRANGE', root .. 'lane:' .. lane, 0, 0)[1]
-    free = free and (first == nil or first == call)
+    is_free = is_free and (first == nil or first == call)
   end)
-  return free
+  return is_free
+end
+
+-- The reason for which a call was held is gone: it queues up, unless it is not its turn yet.
+local function free(call, event)
+  local got = fields(call, 'lanes', 'predecessors')
+  if is_next(call, got[1], got[2]) then
+    transition(call, 'held', 'queued', event)
+    enqueue(call, 0)
+  else
+    leave_held(call, event.tool)
+    redis.call('HSET', record_of(call), 'reason', 'order')
+    note(call, event)
+  end
 end
 
 local function free_if_next(call)
   local got = fields(call, 'state', 'reason', 'lanes', 'predecessors', 'tool')
   if got[1] == 'held' and got[2] == 'order' and is_next(call, got[3], got[4]) then
-    transition(call, 'held', 'queued', { op = 'free', actor = 'order', tool = got[5] })
-    enqueue(call, 0)
+    free(call, { op = 'free', actor = 'order', tool = got[5] })
   end
 end
 
 local function tell_follower(follower, settled_as)
-  local got = fields(follower, 'state', 'reason', 'tool')
-  if settled_as == 'succeeded' then
+  local got = fields(follower, 'state', 'tool')
+  if got[1] ~= 'held' and got[1] ~= 'queued' then
+    return -- cancelled or expired meanwhile
+  elseif settled_as == 'succeeded' then
     redis.call('HINCRBY', record_of(follower), 'predecessors', -1)
     free_if_next(follower)
   elseif got[1] == 'held' then
@@ -108,7 +78,7 @@ local function tell_follower(follower, settled_as)
       code = 'predecessor', message = 'not run: the call it had to follow ended as ' .. settled_as,
       details = { predecessor_state = settled_as } }))
     transition(follower, 'held', 'refused',
-      { op = 'free', actor = 'order', tool = got[3], reason = 'predecessor ' .. settled_as })
+      { op = 'free', actor = 'order', tool = got[2], reason = 'predecessor ' .. settled_as })
   end
 end
 
@@ -122,14 +92,22 @@ local function tell_harness(call, streams)
   end)
 end
 
+-- RQ's view of a call at rest. RQ forgets a job after a while; it is not brought back as a torso.
+local function show_at_rest(job, queue, to)
+  local kind = (to == 'failed' or to == 'unknown') and 'failed' or 'finished'
+  local registry = 'rq:' .. kind .. ':' .. space .. '.' .. queue
+  local seconds = math.floor(now / 1000)
+  redis.call('ZREMRANGEBYSCORE', registry, '-inf', seconds)
+  if redis.call('EXPIRE', 'rq:job:' .. job, RQ_RESULT_TTL) == 1 then
+    redis.call('HSET', 'rq:job:' .. job, 'status', kind)
+    redis.call('ZADD', registry, seconds + RQ_RESULT_TTL, job)
+  end
+end
+
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function arrive(call, to)
   local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers')
-  local job = 'rq:job:' .. got[3]
-  local registry = (to == 'failed' or to == 'unknown') and 'rq:failed:' or 'rq:finished:'
-  redis.call('ZADD', registry .. space .. '.' .. got[4], math.floor(now / 1000) + RQ_RESULT_TTL, got[3])
-  redis.call('HSET', job, 'status', registry == 'rq:failed:' and 'failed' or 'finished')
-  redis.call('EXPIRE', job, RQ_RESULT_TTL)
+  show_at_rest(got[3], got[4], to)
   if to ~= 'unknown' then
     each(got[1], function(lane)
       redis.call('ZREM', root .. 'lane:' .. lane, call)
@@ -148,20 +126,13 @@ local function arrive(call, to)
   redis.call('PUBLISH', root .. 'wake:' .. got[2], call)
 end
 
-local function leave_rest(call, tool)
-  local got = fields(call, 'ikey', 'queue')
-  redis.call('ZREM', 'rq:failed:' .. space .. '.' .. got[2], got[1])
-  redis.call('ZREM', root .. 'readback:' .. tool, call)
-end
-
 function transition(call, from, to, event)
   if from == 'running' then
     leave_running(call)
   elseif from == 'queued' then
-    leave_queue(call)
+    leave_queue(call, to)
   elseif from == 'held' then
-    redis.call('ZREM', root .. 'approvals', call)
-    redis.call('SREM', root .. 'without:' .. event.tool, call)
+    leave_held(call, event.tool)
   elseif from then
     leave_rest(call, event.tool)
   end
@@ -175,6 +146,38 @@ function transition(call, from, to, event)
   if to == 'unknown' or not OPEN[to] then
     arrive(call, to)
   end
+end
+
+-- End a call that waits, for good. The words do not claim that nothing ran where an attempt was made.
+local function end_waiting(call, from, to, event, why)
+  local got = fields(call, 'attempt', 'error')
+  local attempts = tonumber(got[1] or '') or 0
+  local details = { attempts = attempts, reason = event.reason }
+  if attempts > 0 then
+    why = why .. '; attempts made before: ' .. attempts
+    details.last_error = got[2] and got[2] ~= '' and cjson.decode(got[2]) or nil
+  else
+    why = 'not run: ' .. why
+  end
+  redis.call('HSET', record_of(call), 'settled_by', event.actor, 'settled_at', whole(now),
+    'error', cjson.encode({ code = to, message = why, details = details }))
+  transition(call, from, to, event)
+end
+
+local function expire_queued(call, event)
+  end_waiting(call, 'queued', 'expired', event, 'its deadline passed while it waited')
+end
+
+-- An attempt ended in a way that may be followed by another; unless a stop was asked for meanwhile.
+local function queue_again(call, delay, event)
+  transition(call, 'running', 'queued', event)
+  if fields(call, 'cancel_requested')[1] == '1' then
+    end_waiting(call, 'queued', 'cancelled', { op = 'cancel', actor = event.actor, tool = event.tool },
+      'a stop was asked for')
+    return 'cancelled'
+  end
+  enqueue(call, delay)
+  return 'queued'
 end
 
 -- Nobody runs this attempt any more. What follows is decided by the tool's effect, never by a timer.
@@ -193,11 +196,22 @@ local function lose(call, why, actor)
   if late or tonumber(got[2]) >= tonumber(got[3]) then
     error.code = late and 'deadline_exceeded' or 'attempts_exhausted'
     error.message = why .. (late and '; its deadline has passed' or '; no attempts are left')
-    redis.call('HSET', record_of(call), 'error', cjson.encode(error), 'settled_by', actor)
+    redis.call('HSET', record_of(call), 'error', cjson.encode(error), 'settled_by', actor, 'settled_at', whole(now))
     transition(call, 'running', 'failed', event)
     return 'failed'
   end
-  transition(call, 'running', 'queued', event)
-  enqueue(call, 0)
-  return 'queued'
+  redis.call('HSET', record_of(call), 'error', cjson.encode(error))
+  return queue_again(call, 0, event)
+end
+
+-- Giving a run up is answered the same when it comes twice: nil, or what the call became when this fence gave it up.
+local function given_up(call, fence)
+  local before = fields(call, 'given_up')[1]
+  local at, state = string.match(before or '', '^(%d+) (%a+)$')
+  return at == fence and state or nil
+end
+
+local function give_up(call, fence, became)
+  redis.call('HSET', record_of(call), 'given_up', fence .. ' ' .. became)
+  return became
 end

@@ -24,6 +24,7 @@ end
 -- Append one event to the namespace's capped stream and to the call's own history.
 local function note(call, event)
   event.at = now
+  event.fence, event.attempt = tonumber(event.fence or ''), tonumber(event.attempt or '')
   local line = cjson.encode(event)
   local history = root .. 'history:' .. call
   if redis.call('RPUSH', history, line) > HISTORY_KEPT then

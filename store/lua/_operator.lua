@@ -1,15 +1,20 @@
 -- Prelude: an operator's word. It is given about the (state, fence) that the operator saw, and once per request id.
 local REQUEST_KEPT_S = 86400
 
-local function answered(request)
-  local line = request ~= '' and redis.call('GET', root .. 'request:' .. request)
+-- A request id counts for one operation on one call: the same id elsewhere is another request.
+local function request_key(op, call, request)
+  return root .. 'request:' .. op .. ':' .. call .. ':' .. request
+end
+
+local function answered(op, call, request)
+  local line = request ~= '' and redis.call('GET', request_key(op, call, request))
   return line and cjson.decode(line) or nil
 end
 
-local function reply(request, ...)
+local function reply(op, call, request, ...)
   local out = { ... }
   if request ~= '' then
-    redis.call('SET', root .. 'request:' .. request, cjson.encode(out), 'EX', REQUEST_KEPT_S)
+    redis.call('SET', request_key(op, call, request), cjson.encode(out), 'EX', REQUEST_KEPT_S)
   end
   return out
 end

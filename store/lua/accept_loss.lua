@@ -1,5 +1,5 @@
 -- accept_loss: an operator has looked at what a step back of the store lost; mutating calls may be claimed again.
--- uses: ledger flow
+-- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = actor, reason, most calls to free in this step
 -- RETURNS {1 where the flag stood and is now taken down, else 0, number freed, number still held}
@@ -13,8 +13,7 @@ for _, call in ipairs(redis.call('ZRANGE', root .. 'in:held', 0, -1)) do
   local got = fields(call, 'reason', 'tool')
   if got[1] == 'store_went_back' then
     if freed < tonumber(ARGV[3]) then
-      transition(call, 'held', 'queued', { op = 'free', actor = ARGV[1], tool = got[2], reason = ARGV[2] })
-      enqueue(call, 0)
+      free(call, { op = 'free', actor = ARGV[1], tool = got[2], reason = ARGV[2] })
       freed = freed + 1
     else
       left = left + 1

@@ -1,10 +1,10 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger flow answer
+-- uses: ledger queue flow answer
 -- KEYS[1] = root of the namespace
 -- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), inbox stream, inbox group, inbox entry,
---           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ..., then per call: call key, state, held reason,
---           approval lifetime in ms, number of fingerprints, fingerprints, number of predecessors, their call keys,
---           number of record fields, the record as field, value, ...
+--           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
+--           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
+--           number of predecessors, their call keys, number of record fields, the record as field, value, ...
 -- RETURNS {"full", queue} | {"ok", per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -62,8 +62,7 @@ while at < #ARGV do
   spec.fp_from, spec.fp_to = take_list()
   spec.pre_from, spec.pre_to = take_list()
   spec.field_from, spec.field_to = take_list()
-  spec.known = redis.call('HMGET', record_of(spec.call), 'fp', 'admitted_by')
-  if not spec.known[1] and queue_limit > 0 and spec.state ~= 'refused' then
+  if queue_limit > 0 and spec.state ~= 'refused' and redis.call('EXISTS', record_of(spec.call)) == 0 then
     for i = spec.field_from, spec.field_to, 2 do
       if ARGV[i] == 'queue' and redis.call('LLEN', queue_key(ARGV[i + 1])) >= queue_limit then
         return { 'full', ARGV[i + 1] }
@@ -96,11 +95,8 @@ local function admit(spec)
     end
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = got[1], reason = reason })
-  if reason == 'approval' then
-    redis.call('HSET', record_of(call), 'approval_until', whole(now + spec.approval))
-    redis.call('ZADD', root .. 'approvals', whole(now + spec.approval), call)
-  elseif reason == 'no_worker' then
-    redis.call('SADD', root .. 'without:' .. got[1], call)
+  if state == 'held' then
+    wait_held(call, got[1], reason, spec.approval)
   end
   settle_in(call, state)
 end
@@ -120,26 +116,31 @@ local function answer_on_stream(call, verdict)
   end
 end
 
-local out = { 'ok' }
-for _, spec in ipairs(calls) do
-  local stored, verdict = spec.known[1], 'admitted'
-  if not stored and redis.call('EXISTS', record_of(spec.call)) == 0 then
-    admit(spec)
-  elseif spec.known[2] ~= request then
-    verdict = 'conflict'
-    for i = spec.fp_from, spec.fp_to do
-      if ARGV[i] == redis.call('HGET', record_of(spec.call), 'fp') then
-        verdict = 'found'
-      end
+-- "admitted" only where this submission stored it: under this request id, and with these arguments.
+local function judge(spec, is_new)
+  local stored = redis.call('HMGET', record_of(spec.call), 'fp', 'admitted_by')
+  for i = spec.fp_from, spec.fp_to do
+    if ARGV[i] == stored[1] then
+      return (is_new or stored[2] == request) and 'admitted' or 'found'
     end
   end
-  if answers ~= '' then
+  return 'conflict'
+end
+
+local acknowledged = ARGV[4] ~= '' and redis.call('XACK', ARGV[4], ARGV[5], ARGV[6]) == 1
+local out = { 'ok' }
+for _, spec in ipairs(calls) do
+  local is_new = redis.call('EXISTS', record_of(spec.call)) == 0
+  if is_new then
+    admit(spec)
+  end
+  local verdict = judge(spec, is_new)
+  if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
     answer_on_stream(spec.call, verdict)
   end
   out[#out + 1] = { verdict, answer(spec.call) }
 end
-if ARGV[4] ~= '' then
-  redis.call('XACK', ARGV[4], ARGV[5], ARGV[6])
+if acknowledged then
   redis.call('XDEL', ARGV[4], ARGV[6])
 end
 return out

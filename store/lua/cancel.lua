@@ -1,16 +1,16 @@
 #!lua flags=allow-oom
 -- cancel: a call that has not started never will; of one that runs, ask for a stop.
--- uses: ledger flow operator
+-- uses: ledger queue flow operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, state the operator saw ("" for any), fence he saw or "", actor, reason, request id
 -- RETURNS {"cancelled"} | {"requested"} (it runs: outcome not known yet) | {"changed", state, fence} | {"gone"}
--- INVARIANT never "cancelled" for a call whose handler has been entered.
+-- INVARIANT never "cancelled" while an attempt runs or nobody knows how it ended; the words count attempts before.
 local call, request = ARGV[1], ARGV[6]
-local before = answered(request)
+local before = answered('cancel', call, request)
 if before then
   return before
 end
-local got = fields(call, 'state', 'tool', 'attempt')
+local got = fields(call, 'state', 'tool', 'fence')
 local off = differs(call, ARGV[2] ~= '' and ARGV[2] or got[1] or '', ARGV[3])
 if off then
   return off
@@ -20,11 +20,9 @@ if got[1] == 'running' then
   redis.call('HSET', record_of(call), 'cancel_requested', 1)
   note(call, event)
   redis.call('PUBLISH', root .. 'wake:' .. fields(call, 'turn_key')[1], call)
-  return reply(request, 'requested')
+  return reply('cancel', call, request, 'requested')
 elseif got[1] == 'queued' or got[1] == 'held' then
-  redis.call('HSET', record_of(call), 'settled_by', ARGV[4], 'error', cjson.encode({ code = 'cancelled',
-    message = 'cancelled before start', details = { reason = ARGV[5], attempts = tonumber(got[3] or '0') } }))
-  transition(call, got[1], 'cancelled', event)
-  return reply(request, 'cancelled')
+  end_waiting(call, got[1], 'cancelled', event, 'a stop was asked for')
+  return reply('cancel', call, request, 'cancelled')
 end
-return { 'changed', got[1], fields(call, 'fence')[1] or '0' }
+return { 'changed', got[1], got[3] or '0' }

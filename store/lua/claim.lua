@@ -1,24 +1,24 @@
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
--- uses: ledger flow run
+-- uses: ledger queue flow run
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, RQ job id, queue, delivery token, worker, lease in ms, highest fence this process has seen
+-- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before
 -- RETURNS {"run", fence, fields by execution.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
 --         | {"held", reason} | {"parked", limit or "later"} | {"unknown"} | {"gone"}
 -- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim
 --           again, and nothing is counted twice.
-local call, job, queue, token, worker = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local call, job, token, worker = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local lease, seen = tonumber(ARGV[6]), tonumber(ARGV[7])
-redis.call('LREM', queue_key(queue) .. ':intermediate', 1, job)
+redis.call('LREM', queue_key(ARGV[3]) .. ':intermediate', 1, job)
 
 local rec = record_of(call)
 local got = fields(call, 'state', 'ikey', 'token', 'tool', 'effect', 'not_before', 'deadline_at', 'lanes',
-  'predecessors', 'tenant', 'attempt', 'reason')
-local state, tool = got[1], got[4]
+  'predecessors', 'tenant', 'queue', 'reason', 'fence')
+local state, tool, queue = got[1], got[4], got[11]
 if not state or got[2] ~= job then
   return { 'gone' }
 elseif state == 'running' then
   if got[3] == token then
-    return { 'run', tonumber(fields(call, 'fence')[1]), run_fields(call) }
+    return { 'run', tonumber(got[13]), run_fields(call) }
   end
   return { 'busy', math.max(0, tonumber(redis.call('ZSCORE', root .. 'leases', call) or now) - now) }
 elseif state == 'unknown' then
@@ -31,13 +31,11 @@ end
 
 local event = { op = 'claim', actor = worker, tool = tool, token = token }
 if (tonumber(got[7] or '') or now + 1) <= now then
-  redis.call('HSET', rec, 'error', cjson.encode({ code = 'expired', message = 'not run: its deadline passed in the queue' }))
   event.op = 'expire'
-  transition(call, 'queued', 'expired', event)
+  expire_queued(call, event)
   return { 'settled', 'expired' }
 elseif tonumber(got[6] or '0') > now then
-  redis.call('ZADD', root .. 'delayed', got[6], call)
-  return { 'parked', 'later' }
+  return { 'parked', 'later' } -- a doubled pointer: the call itself waits among the delayed
 elseif not is_next(call, got[8], got[9]) then
   event.reason = 'order'
   transition(call, 'queued', 'held', event)
@@ -56,29 +54,19 @@ if got[5] == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') 
   return { 'held', 'store_went_back' }
 end
 
-local full
 local taken = {}
-local caps = { tool = 'tool:' .. tool, tenant = 'tenant:' .. got[10] }
-for kind, limit in pairs(caps) do
-  local cap = tonumber(redis.call('HGET', root .. 'limits', limit)
-    or (kind == 'tenant' and redis.call('HGET', root .. 'limits', 'tenant:*')) or '')
-  if cap then
-    if redis.call('SCARD', root .. 'slots:' .. limit) < cap then
-      taken[#taken + 1] = limit
-    else
-      full = limit
+for _, limit in ipairs(limits_of(tool, got[10])) do
+  local room = room_in(limit)
+  if room < 1 then
+    local woken = fields(call, 'woken')[1]
+    park(call, queue, limit)
+    if woken and woken ~= limit then
+      wake(woken) -- that slot is still free: the next in line gets its chance
     end
+    return { 'parked', limit }
+  elseif room < math.huge then
+    taken[#taken + 1] = limit
   end
-end
-if full then
-  local place = redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('INCR', root .. 'pushes')
-  redis.call('ZREM', root .. 'pushed:' .. queue, call)
-  redis.call('ZADD', root .. 'waiting:' .. full, whole(tonumber(place)), call)
-  redis.call('HSET', rec, 'waits', full)
-  for _, limit in ipairs(taken) do
-    wake(limit) -- it may have been woken for this one; the next in line gets its chance
-  end
-  return { 'parked', full }
 end
 
 fence = redis.call('INCR', root .. 'fence')
@@ -88,8 +76,7 @@ transition(call, 'queued', 'running', event)
 for _, limit in ipairs(taken) do
   redis.call('SADD', root .. 'slots:' .. limit, call)
 end
-redis.call('HSET', rec, 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'begun', 0,
-  'slots', table.concat(taken, '\n'))
+redis.call('HSET', rec, 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'begun', 0)
 redis.call('ZADD', root .. 'leases', whole(now + lease), call)
 redis.call('ZADD', 'rq:wip:' .. space .. '.' .. queue, '+inf', job .. ':' .. token)
 redis.call('HSET', 'rq:job:' .. job, 'status', 'started', 'worker_name', worker)

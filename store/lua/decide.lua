@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
 -- decide: approve or deny a call that is held for approval; bound to its idempotency key, once, in its lifetime.
--- uses: ledger flow operator
+-- uses: ledger queue flow operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, idempotency key that was shown, "approve" | "deny", actor, reason, request id
 -- RETURNS {"approved"} | {"denied"} | {"late", state} (its lifetime is over) | {"decided", state, by}
 --         | {"mismatch"} (other arguments than the ones shown) | {"changed", state} | {"gone"}
 -- INVARIANT one decision wins; an approval never covers other arguments, another call or a second run.
 local call, request = ARGV[1], ARGV[6]
-local before = answered(request)
+local before = answered(ARGV[3], call, request)
 if before then
   return before
 end
-local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by', 'lanes', 'predecessors')
+local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by')
 local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
 if not got[1] then
   return { 'gone' }
@@ -22,7 +22,7 @@ elseif got[6] then
 elseif got[1] == 'expired' or (got[1] == 'held' and got[2] == 'approval' and tonumber(got[5]) <= now) then
   event.op = 'late_' .. ARGV[3]
   note(call, event)
-  return reply(request, 'late', got[1])
+  return reply(ARGV[3], call, request, 'late', got[1])
 elseif got[1] ~= 'held' or got[2] ~= 'approval' then
   return { 'changed', got[1] }
 end
@@ -31,13 +31,7 @@ if ARGV[3] == 'deny' then
   redis.call('HSET', record_of(call), 'settled_by', ARGV[4], 'error', cjson.encode({ code = 'denied',
     message = 'not run: a person denied it', details = { reason = ARGV[5] } }))
   transition(call, 'held', 'refused', event)
-  return reply(request, 'denied')
-elseif is_next(call, got[7], got[8]) then
-  transition(call, 'held', 'queued', event)
-  enqueue(call, 0)
-else
-  redis.call('ZREM', root .. 'approvals', call)
-  redis.call('HSET', record_of(call), 'reason', 'order')
-  note(call, event)
+  return reply(ARGV[3], call, request, 'denied')
 end
-return reply(request, 'approved')
+free(call, event)
+return reply(ARGV[3], call, request, 'approved')

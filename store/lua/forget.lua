@@ -22,7 +22,7 @@ for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', whole(now - ton
 end
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', whole(now - tonumber(ARGV[3])), 'LIMIT', 0, most)) do
   redis.call('HDEL', root .. 'turn:' .. fields(call, 'turn_key')[1], call)
-  redis.call('DEL', record_of(call))
+  redis.call('DEL', record_of(call), root .. 'history:' .. call, root .. 'evidence:' .. call)
   redis.call('ZREM', tombs, call)
   gone = gone + 1
 end

@@ -1,12 +1,16 @@
 #!lua flags=allow-oom
 -- interrupt: the worker itself gives up an attempt it has entered (drain, time limit); the effect decides.
--- uses: ledger flow
+-- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, reason, worker
--- RETURNS {"queued" | "failed" | "unknown"} what it has become | {"lost"}
--- INVARIANT the same rule as for a lease that ran out; sent twice it answers "lost" and changes nothing.
-local got = fields(ARGV[1], 'state', 'fence')
-if got[1] ~= 'running' or got[2] ~= ARGV[2] then
+-- RETURNS {"queued" | "failed" | "unknown" | "cancelled"} what it has become | {"lost"}
+-- INVARIANT the same rule as for a lease that ran out; sent twice it answers the same.
+local call, fence = ARGV[1], ARGV[2]
+local got = fields(call, 'state', 'fence')
+local before = given_up(call, fence)
+if before then
+  return { before }
+elseif got[1] ~= 'running' or got[2] ~= fence then
   return { 'lost' }
 end
-return { lose(ARGV[1], ARGV[3], ARGV[4]) }
+return { give_up(call, fence, lose(call, ARGV[3], ARGV[4])) }

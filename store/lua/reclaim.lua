@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- reclaim: the part of recovery that ends leases which have run out.
--- uses: ledger flow
+-- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most calls to mend in this step, worker that sweeps
 -- RETURNS {number became queued, failed, unknown, number of expired leases still left}

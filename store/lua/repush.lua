@@ -1,35 +1,60 @@
 #!lua flags=allow-oom
 -- repush: the part of recovery that finds queued calls whose pointer was lost between the queue and a claim.
--- uses: ledger flow
+-- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = queue, grace in ms, most calls to look at in this step
--- RETURNS {number suspected, number pushed again}
+-- ARGV    = queue, grace in ms, most calls to push again in this step
+-- RETURNS {number pushed again, 1 where more may be left}
 -- INVARIANT the queue is first in, first out: whoever was pushed before its head, and is still queued, has been
---           popped. Two looks, a grace apart, tell a lost pointer from one in flight. A doubled pointer is harmless.
+--           popped. A look remembers that border; what is below it a grace later was lost, not in flight. Woken calls
+--           stand at the front under their old place: they mark no border. A doubled pointer is harmless.
 local queue, grace, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local list, pushed, suspects = queue_key(queue), root .. 'pushed:' .. queue, root .. 'suspects'
-local head = redis.call('LINDEX', list, 0)
-local border = '+inf'
-if head then
-  local seq = redis.call('ZSCORE', pushed, string.sub(head, 1, 32))
-  border = seq and '(' .. whole(tonumber(seq)) or '-inf' -- a stale pointer at the head: look again when it is gone
-end
-local suspected, again = 0, 0
-for _, call in ipairs(redis.call('ZRANGEBYSCORE', pushed, '-inf', border, 'LIMIT', 0, most)) do
-  local since = tonumber(redis.call('ZSCORE', suspects, call) or '')
-  if not since then
-    redis.call('ZADD', suspects, whole(now), call)
-    suspected = suspected + 1
-  elseif now - since >= grace then
-    local got = fields(call, 'ikey', 'tool', 'state')
-    redis.call('ZREM', suspects, call)
-    redis.call('ZREM', pushed, call)
-    if got[3] == 'queued' then
-      redis.call('LREM', list .. ':intermediate', 0, got[1])
-      push(call, queue, got[1])
-      note(call, { op = 'repush', actor = 'recovery', tool = got[2], reason = 'its pointer was lost' })
-      again = again + 1
+local list, pushed, looks = queue_key(queue), root .. 'pushed:' .. queue, root .. 'looks'
+local LOOKED_AT = 64
+
+-- The place of the first call that stands in line in the usual way; nil where it cannot be told now.
+local function find_border()
+  local front = redis.call('LRANGE', list, 0, LOOKED_AT - 1)
+  for _, job in ipairs(front) do
+    local call = string.sub(job, 1, 32)
+    local place = redis.call('ZSCORE', pushed, call)
+    if place and not fields(call, 'woken')[1] then
+      return tonumber(place)
     end
   end
+  if #front < LOOKED_AT then
+    return tonumber(redis.call('GET', root .. 'pushes') or '0') + 1
+  end
 end
-return { suspected, again }
+
+local function push_again(call)
+  local got = fields(call, 'ikey', 'tool', 'state', 'woken_at')
+  if tonumber(got[4] or '0') > now - grace then
+    return 0 -- woken just now
+  end
+  redis.call('ZREM', pushed, call)
+  if got[3] ~= 'queued' then
+    return 0
+  end
+  redis.call('LREM', list .. ':intermediate', 0, got[1])
+  push(call, queue, got[1])
+  note(call, { op = 'repush', actor = 'recovery', tool = got[2], reason = 'its pointer was lost' })
+  return 1
+end
+
+local again = 0
+local border, since = string.match(redis.call('HGET', looks, queue) or '', '^(%d+) (%d+)$')
+if border and now - tonumber(since) >= grace then
+  local lost = redis.call('ZRANGEBYSCORE', pushed, '-inf', '(' .. border, 'LIMIT', 0, most)
+  for _, call in ipairs(lost) do
+    again = again + push_again(call)
+  end
+  if #lost == most then
+    return { again, again > 0 and 1 or 0 }
+  end
+  border = nil
+end
+local place = not border and find_border()
+if place then
+  redis.call('HSET', looks, queue, whole(place) .. ' ' .. whole(now))
+end
+return { again, 0 }

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
 -- resolve: say what became of an unknown call; by an operator, or by the tool's read-back.
--- uses: ledger flow operator
+-- uses: ledger queue flow operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, state seen, fence seen, op (resolve | reconcile), "succeeded" | "failed", result JSON, error JSON,
 --           actor, reason, request id
 -- RETURNS {"resolved", state} | {"changed", state, fence} | {"gone"}
 -- INVARIANT only unknown is resolved, under the fence that was seen; a later outcome is evidence.
 local call, request = ARGV[1], ARGV[10]
-local before = answered(request)
+local before = answered(ARGV[4], call, request)
 if before then
   return before
 end
@@ -17,8 +17,8 @@ if off then
 elseif ARGV[2] ~= 'unknown' then
   return { 'changed', ARGV[2], ARGV[3] }
 end
-redis.call('HSET', record_of(call), 'result', ARGV[6], 'error', ARGV[7], 'settled_by', ARGV[8],
+redis.call('HSET', record_of(call), 'result', ARGV[6], 'error', ARGV[7], 'marks', '', 'settled_by', ARGV[8],
   'settled_at', whole(now), 'resolved_because', ARGV[9])
 transition(call, 'unknown', ARGV[5],
   { op = ARGV[4], actor = ARGV[8], tool = fields(call, 'tool')[1], fence = ARGV[3], reason = ARGV[9] })
-return reply(request, 'resolved', ARGV[5])
+return reply(ARGV[4], call, request, 'resolved', ARGV[5])

@@ -1,19 +1,19 @@
 -- retry: run a failed or unknown call again, on someone's word. Attempts and deadline start anew.
--- uses: ledger flow operator
+-- uses: ledger queue flow operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, state seen, fence seen, op (retry | reconcile), actor, reason, request id,
 --           number of job fields, the job hash as field, value, ...
 -- RETURNS {"queued"} | {"changed", state, fence} | {"gone"}
 -- INVARIANT compare-and-set: two operators who saw the same call cause one run.
 local call, request = ARGV[1], ARGV[7]
-local before = answered(request)
+local before = answered(ARGV[4], call, request)
 if before then
   return before
 end
 local off = differs(call, ARGV[2], ARGV[3])
 if off then
   return off
-elseif ARGV[2] ~= 'unknown' and ARGV[2] ~= 'failed' then
+elseif ARGV[2] ~= 'unknown' and (ARGV[2] ~= 'failed' or ARGV[4] == 'reconcile') then
   return { 'changed', ARGV[2], ARGV[3] }
 elseif fields(call, 'forgotten')[1] then
   return { 'gone' }
@@ -26,9 +26,9 @@ local seq = redis.call('INCR', root .. 'admissions')
 each(got[6], function(lane)
   redis.call('ZADD', root .. 'lane:' .. lane, 'NX', seq, call)
 end)
-redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'released', 'result')
+redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'marks')
 redis.call('HSET', record_of(call), 'attempt_limit', whole(tonumber(got[4] or '0') + tonumber(got[5])))
 transition(call, ARGV[2], 'queued',
   { op = ARGV[4], actor = ARGV[5], tool = got[3], fence = ARGV[3], reason = ARGV[6] })
 enqueue(call, 0)
-return reply(request, 'queued')
+return reply(ARGV[4], call, request, 'queued')

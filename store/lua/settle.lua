@@ -1,11 +1,17 @@
 #!lua flags=allow-oom
 -- settle: store how an attempt ended, under its fence. Also the late word of an attempt that was given up.
--- uses: ledger flow
+-- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks, worker
 --           (result, error and marks are JSON texts; "" where there is none)
 -- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"}
 -- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else.
+-- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
+local ROWS = {
+  running = { succeeded = true, failed = true, refused = true, unknown = true },
+  unknown = { succeeded = true, failed = true },
+  queued = { succeeded = true },
+}
 local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
 local from = got[1]
@@ -17,11 +23,7 @@ local same = got[2] == fence and got[3] == token
 if same and from == to and (got[6] == me or to == 'unknown') then
   return { 'settled', from }
 end
--- The table's rows that lead out of a state by settle; late success of a read that waits to run again counts too.
-local allowed = same and ((from == 'running')
-  or (from == 'unknown' and (to == 'succeeded' or to == 'failed'))
-  or (from == 'queued' and to == 'succeeded'))
-if not allowed then
+if not (same and ROWS[from] and ROWS[from][to]) then
   if got[7] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
     redis.call('RPUSH', root .. 'evidence:' .. call, cjson.encode({

@@ -1,5 +1,5 @@
 -- stats: counters, ages and queue lengths, at constant cost.
--- uses: ledger flow
+-- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = the queues to measure
 -- RETURNS {now, counters as name, value, ..., {state, stored, oldest ms or 0, ...}, {queue, length, in flight, ...},

@@ -1,0 +1,125 @@
+-- Prelude: pointers in RQ's queues, the queue deadline, and the slots of limits (tool:<name>, tenant:<name>).
+-- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot. A slot that falls free
+-- wakes who has waited longest; one who was woken and does not take it passes the wake-up on.
+local wake
+
+local function each(lines, visit)
+  for name in string.gmatch(lines or '', '[^\n]+') do
+    visit(name)
+  end
+end
+
+local function queue_key(queue)
+  return 'rq:queue:' .. space .. '.' .. queue
+end
+
+-- Put the pointer into the RQ queue. `seq` given: the call has waited already and goes to the front.
+local function push(call, queue, job, seq)
+  local list = queue_key(queue)
+  local place = seq or redis.call('INCR', root .. 'pushes')
+  redis.call('ZADD', root .. 'pushed:' .. queue, whole(tonumber(place)), call)
+  redis.call('SADD', 'rq:queues', list)
+  redis.call('HSET', 'rq:job:' .. job, 'status', 'queued')
+  redis.call('PERSIST', 'rq:job:' .. job)
+  redis.call(seq and 'LPUSH' or 'RPUSH', list, job)
+end
+
+-- The queue deadline starts when the call first waits for a worker, once.
+local function start_deadline(call)
+  local got = fields(call, 'deadline_at', 'deadline_ms')
+  local deadline = tonumber(got[1] or '')
+  if not deadline and tonumber(got[2] or '') then
+    deadline = now + tonumber(got[2])
+    redis.call('HSET', record_of(call), 'deadline_at', whole(deadline))
+  end
+  if deadline then
+    redis.call('ZADD', root .. 'deadlines', whole(deadline), call)
+  end
+end
+
+-- Make a queued call available: at once, or from not_before on.
+local function enqueue(call, delay)
+  start_deadline(call)
+  redis.call('HSET', record_of(call), 'not_before', whole(now + delay), 'queued_at', whole(now))
+  if delay > 0 then
+    redis.call('ZADD', root .. 'delayed', whole(now + delay), call)
+  else
+    local got = fields(call, 'queue', 'ikey')
+    push(call, got[1], got[2])
+  end
+end
+
+-- The limits that count for a call. What has no cap costs nothing but the look.
+local function limits_of(tool, tenant)
+  return { 'tool:' .. tool, 'tenant:' .. (tenant or '') }
+end
+
+local function cap_of(limit)
+  local cap = redis.call('HGET', root .. 'limits', limit)
+  if not cap and string.sub(limit, 1, 7) == 'tenant:' then
+    cap = redis.call('HGET', root .. 'limits', 'tenant:*')
+  end
+  return tonumber(cap or '')
+end
+
+local function room_in(limit)
+  local cap = cap_of(limit)
+  return cap and cap - redis.call('SCARD', root .. 'slots:' .. limit) or math.huge
+end
+
+-- Wake the call that has waited longest for a slot of this limit; false where none waits.
+function wake(limit)
+  local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit)
+  if not first[1] then
+    redis.call('SREM', root .. 'crowded', limit)
+    return false
+  end
+  redis.call('HDEL', record_of(first[1]), 'waits')
+  redis.call('HSET', record_of(first[1]), 'woken', limit, 'woken_at', whole(now))
+  local got = fields(first[1], 'queue', 'ikey')
+  push(first[1], got[1], got[2], first[2])
+  return true
+end
+
+-- Wake as many as there is room for; for what no single slot tells of: a cap that was raised, a woken call that
+-- nobody comes to claim.
+local function rouse(limit, most)
+  local woken = 0
+  while woken < math.min(room_in(limit), most) and wake(limit) do
+    woken = woken + 1
+  end
+  return woken
+end
+
+local function park(call, queue, limit)
+  local place = redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('INCR', root .. 'pushes')
+  redis.call('ZREM', root .. 'pushed:' .. queue, call)
+  redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
+  redis.call('SADD', root .. 'crowded', limit)
+  redis.call('HSET', record_of(call), 'waits', limit)
+  redis.call('HDEL', record_of(call), 'woken')
+end
+
+local function leave_limits(call, tool, tenant)
+  for _, limit in ipairs(limits_of(tool, tenant)) do
+    if redis.call('SREM', root .. 'slots:' .. limit, call) == 1 then
+      wake(limit)
+    end
+  end
+end
+
+local function leave_queue(call, to)
+  local got = fields(call, 'queue', 'waits', 'woken')
+  redis.call('ZREM', root .. 'pushed:' .. got[1], call)
+  redis.call('ZREM', root .. 'delayed', call)
+  redis.call('ZREM', root .. 'deadlines', call)
+  if got[2] then
+    redis.call('ZREM', root .. 'waiting:' .. got[2], call)
+  end
+  if got[2] or got[3] then
+    redis.call('HDEL', record_of(call), 'waits', 'woken')
+  end
+  if got[3] and to ~= 'running' then
+    wake(got[3]) -- the slot it was woken for is still free
+  end
+end

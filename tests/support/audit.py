@@ -1,0 +1,151 @@
+"""What must be true of a store between any two steps: every index agrees with the records, and nobody waits in vain.
+
+Written from the catalogue of keys in store/keys.py and the guarantees, on purpose with none of the scripts' code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.support.clocked_store import ClockedStore
+from toolonce.store.states import OPEN, State
+
+_DOCUMENTED = re.compile(
+    r"call:[0-9a-f]{32}|turn:\w+|history:[0-9a-f]{32}|evidence:[0-9a-f]{32}|in:[a-z]+|tombs:[a-z]+|leases|pushed:.+"
+    r"|delayed|deadlines|approvals|readback:.+|slots:(tool|tenant):.*|waiting:(tool|tenant):.*|crowded|lane:.+"
+    r"|followers:[0-9a-f]{32}|without:.+|limits|flags|counts|tools|newest|looks|fence|pushes|admissions|tools_version"
+    r"|events|request:.+|inbox:.+|test:(seconds|micros)",
+    re.DOTALL,
+)
+
+Records = dict[str, dict[str, str]]
+
+
+class Index:
+    """The namespace's keys, read once."""
+
+    def __init__(self, store: ClockedStore) -> None:
+        self.root = store.space.root
+        self.name = store.space.name
+        self._redis = store.redis
+        self.keys = {key.removeprefix(self.root) for key in store.redis.scan_iter(f"{self.root}*", count=1000)}
+        self.records: Records = {
+            key.removeprefix("call:"): store.redis.hgetall(self.root + key)
+            for key in self.keys
+            if key.startswith("call:")
+        }
+
+    def zset(self, key: str) -> dict[str, float]:
+        return dict(self._redis.zrange(self.root + key, 0, -1, withscores=True)) if key in self.keys else {}
+
+    def set(self, key: str) -> set[str]:
+        return set(self._redis.smembers(self.root + key)) if key in self.keys else set()
+
+    def hash(self, key: str) -> dict[str, str]:
+        return self._redis.hgetall(self.root + key) if key in self.keys else {}
+
+    def named(self, prefix: str) -> list[str]:
+        return [key.removeprefix(prefix) for key in self.keys if key.startswith(prefix)]
+
+    def wip(self) -> set[str]:
+        keys = self._redis.scan_iter(f"rq:wip:{self.name}.*", count=1000)
+        return {member for key in keys for member in self._redis.zrange(key, 0, -1)}
+
+    def in_state(self, *states: str) -> Records:
+        return {call: record for call, record in self.records.items() if record["state"] in states}
+
+
+def audit(store: ClockedStore) -> None:
+    """Raise AssertionError where the store contradicts itself."""
+    index = Index(store)
+    undocumented = {key for key in index.keys if not _DOCUMENTED.fullmatch(key)}
+    assert not undocumented, f"keys that store/keys.py does not know: {undocumented}"
+    for check in (_states, _counters, _running, _queued, _held, _limits, _lanes, _followers):
+        check(index)
+
+
+def _states(index: Index) -> None:
+    for state in State:
+        listed = index.zset(f"in:{state}").keys() | index.zset(f"tombs:{state}").keys()
+        assert listed == index.in_state(state).keys(), f"the index of {state} disagrees with the records"
+    assert all(state.is_settled for state in State if index.zset(f"tombs:{state}"))
+    asked = {call for tool in index.named("readback:") for call in index.zset(f"readback:{tool}")}
+    assert asked == index.in_state("unknown").keys(), "every unknown call, and no other, awaits its read-back"
+
+
+def _counters(index: Index) -> None:
+    counts = {name: int(value) for name, value in index.hash("counts").items()}
+    is_open = sum(counts.get(f"state:{state}", 0) for state in OPEN)
+    assert counts.get("admitted", 0) == counts.get("settled", 0) + is_open, f"admitted = settled + open: {counts}"
+    for state in State:
+        total = counts.get(f"state:{state}", 0)
+        by_tool = sum(value for name, value in counts.items() if name.startswith(f"tool:{state}:"))
+        assert total == by_tool >= len(index.in_state(state)), f"counter of {state}"
+        assert state.is_settled or total == len(index.in_state(state)), f"counter of {state}"
+
+
+def _running(index: Index) -> None:
+    running = index.in_state("running")
+    assert index.zset("leases").keys() == running.keys(), "every running call, and no other, has a lease"
+    assert index.wip() == {f"{record['ikey']}:{record['token']}" for record in running.values()}
+    fences = [int(record["fence"]) for record in running.values()]
+    assert len(set(fences)) == len(fences), "two runs under one fence"
+
+
+def _queued(index: Index) -> None:
+    places: dict[str, list[str]] = {call: [] for call in index.in_state("queued")}
+    for key in ["delayed", *(f"pushed:{q}" for q in index.named("pushed:"))]:
+        for call in index.zset(key):
+            places.setdefault(call, []).append(key)
+    for limit in index.named("waiting:"):
+        for call in index.zset(f"waiting:{limit}"):
+            places.setdefault(call, []).append(f"waiting:{limit}")
+            assert index.records[call].get("waits") == limit
+    wrong = {call: found for call, found in places.items() if call not in index.in_state("queued") or len(found) != 1}
+    assert not wrong, f"a queued call, and no other, waits in exactly one place: {wrong}"
+    late = index.zset("deadlines").keys() - index.in_state("queued").keys()
+    assert all(index.records[call]["reason"] == "no_worker" for call in late), "deadlines of calls that do not wait"
+
+
+def _held(index: Index) -> None:
+    held = index.in_state("held")
+    for_approval = {call for call, record in held.items() if record["reason"] == "approval"}
+    assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
+    without = {call for tool in index.named("without:") for call in index.set(f"without:{tool}")}
+    assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
+    for call, record in held.items():
+        if record["reason"] == "order":
+            assert not _is_next(index, call, record), f"{call} is held for order, but it is its turn"
+
+
+def _is_next(index: Index, call: str, record: dict[str, Any]) -> bool:
+    lanes = [lane for lane in record.get("lanes", "").split("\n") if lane]
+    heads = [min(index.zset(f"lane:{lane}").items(), key=lambda item: item[1])[0] for lane in lanes]
+    return all(head == call for head in heads) and int(record.get("predecessors") or 0) == 0
+
+
+def _limits(index: Index) -> None:
+    running = index.in_state("running").keys()
+    caps = index.hash("limits")
+    for limit in index.named("slots:"):
+        assert index.set(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
+    for limit in index.named("waiting:"):
+        cap = caps.get(limit, caps.get("tenant:*") if limit.startswith("tenant:") else None)
+        is_full = cap is not None and len(index.set(f"slots:{limit}")) >= int(cap)
+        woken = any(record.get("woken") == limit for record in index.in_state("queued").values())
+        assert is_full or woken, f"calls wait for a slot of {limit}, there is one, and nobody was woken"
+        assert limit in index.set("crowded"), f"the sweep does not know that calls wait for {limit}"
+
+
+def _lanes(index: Index) -> None:
+    for lane in index.named("lane:"):
+        calls = index.zset(f"lane:{lane}")
+        assert calls.keys() <= index.in_state(*OPEN).keys(), "a settled call still stands in a lane"
+        running = calls.keys() & index.in_state("running").keys()
+        assert len(running) <= 1, f"two calls of the lane {lane} run at once"
+
+
+def _followers(index: Index) -> None:
+    for call in index.named("followers:"):
+        assert index.records[call]["state"] in ("held", "queued", "running"), "followers of a call that is at rest"
