@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Self
 
 from ..store.connection import Connection
-from ..worker.process import run_worker
 from .demo_ledger import Ledger
 from .demo_tools import demo_tools
 
@@ -64,6 +63,8 @@ class DemoWorker:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve the demo's tools until the demo ends."""
+    from ..worker.process import run_worker  # RQ's machinery: the demo itself does without
+
     url, ledger, *echo = arguments
     threading.Thread(target=_end_with_the_demo, daemon=True).start()
     connection = Connection(url)

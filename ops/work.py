@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ..store.connection import Patience
 from ..worker.loading import load_registry
-from ..worker.process import run_worker
 from . import logs
 from .durations import milliseconds, seconds
 from .settings import open_store, require_durable
@@ -57,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
 
 def work(args: argparse.Namespace, connection: Connection, registry: Registry, *, burst: bool = False) -> int:
     """Run a worker in this process until it is told to end."""
+    from ..worker.process import run_worker  # RQ's machinery: only a worker pays for its import
+
     return run_worker(
         connection,
         registry,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import CommandLine
+from tests.support.live_store import LiveScene, LiveStore
+from tests.support.redis_server import RealServer
 from toolonce.ops import server_process
 from toolonce.ops.data_folder import DataFolder
 
@@ -21,3 +24,20 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
         server_process.kill(answer.process_id)
     if socket := folder.recorded_socket():
         socket.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def scene(redis_server: RealServer, namespace: str) -> Iterator[LiveScene]:
+    """A namespace of the session's server, to be filled by the test and looked at by commands."""
+    store = LiveStore(redis_server.url, namespace)
+    yield LiveScene(store)
+    store.close()
+
+
+@pytest.fixture
+def toolonce(
+    redis_server: RealServer, namespace: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
+    """The command line on the same namespace, as a known operator."""
+    monkeypatch.setenv("TOOLONCE_ACTOR", "alice")
+    return CommandLine(capsys, ["--redis", redis_server.url, "--namespace", namespace])

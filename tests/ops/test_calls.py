@@ -1,0 +1,108 @@
+"""Listing calls: states, filters, pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.live_store import LiveScene
+from tests.support.scene import spec
+from toolonce.ops import listing
+
+
+def test_calls_of_all_states_are_listed_newest_first(scene: LiveScene, toolonce: CommandLine) -> None:
+    done = scene.succeeded("a")
+    doubtful = scene.unknown("b").call
+    waiting = scene.submit("c")
+
+    said = toolonce("calls", "--json")
+
+    assert said.code == 0
+    rows = said.json["calls"]
+    assert [(row["key"], row["state"]) for row in rows] == [
+        (waiting, "queued"), (doubtful, "unknown"), (done, "succeeded"),
+    ]  # fmt: skip
+    assert said.json["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--state", "failed"], ["b", "c"]),
+        (["--tool", "mail"], ["c"]),
+        (["--scope", "acme/*"], ["d"]),
+        (["--scope", "acme/1"], ["d"]),
+        (["--scope", "acme"], []),
+        (["--error", "BANK"], ["b"]),
+        (["--worker", "worker-1", "--state", "succeeded"], ["a"]),
+        (["--worker", "worker-2"], []),
+        (["--since", "1h"], ["a", "b", "c", "d"]),
+        (["--older-than", "1h"], []),
+    ],
+)
+def test_each_filter_keeps_what_it_says(
+    scene: LiveScene, toolonce: CommandLine, words: list[str], expected: list[str]
+) -> None:
+    scene.succeeded("a")
+    scene.failed("b", "the bank is closed")
+    scene.failed("c", of=spec("mail"))
+    scene.submit("d", scope="acme/1")
+
+    rows = toolonce("calls", "--json", *words).json["calls"]
+
+    assert sorted(row["call_id"] for row in rows) == expected
+
+
+@pytest.mark.parametrize("order", [[], ["--oldest"]])
+def test_pages_show_every_call_once_even_of_one_moment(
+    scene: LiveScene, toolonce: CommandLine, order: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "STEP", 3)
+    expected = {scene.succeeded(f"done-{number}", turn_id="other") for number in range(3)}
+    new = [scene.call(f"call-{number}", position=number) for number in range(17)]
+    expected |= {outcome.key for outcome in scene.admit(*new)}
+
+    seen: list[str] = []
+    cursor: list[str] = []
+    while True:
+        page = toolonce("calls", "--json", "--limit", "4", *order, *cursor).json
+        seen += [row["key"] for row in page["calls"]]
+        if page["next"] is None:
+            break
+        cursor = ["--cursor", page["next"]]
+
+    assert len(seen) == len(set(seen))
+    assert set(seen) == expected
+
+
+def test_a_search_that_matches_little_stops_and_says_where_to_go_on(
+    scene: LiveScene, toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rare = scene.submit("rare", of=spec("rare"))
+    scene.admit(*(scene.call(f"call-{number}", turn_id="t2", position=number) for number in range(9)))
+    monkeypatch.setattr(listing, "LOOK_MOST", 5)
+
+    first = toolonce("calls", "--tool", "rare", "--json").json
+    second = toolonce("calls", "--tool", "rare", "--json", "--cursor", first["next"]).json
+
+    assert (first["calls"], first["looked_at"]) == ([], 5)
+    assert [row["key"] for row in second["calls"]] == [rare]
+
+
+def test_the_table_names_state_tool_and_why(scene: LiveScene, toolonce: CommandLine) -> None:
+    failed = scene.failed("a", "the bank is closed")
+
+    said = toolonce("calls")
+
+    (line,) = [line for line in said.out.splitlines() if line.startswith(failed[:12])]
+    assert line.split()[1] == "failed"
+    assert "tool_error: the bank is closed" in line
+
+
+def test_a_tool_named_by_a_model_cannot_write_to_the_terminal(scene: LiveScene, toolonce: CommandLine) -> None:
+    scene.submit("a", of=spec("pay\x1b[2J[red]"))
+
+    said = toolonce("calls")
+
+    assert "\x1b" not in said.out
+    assert "[red]" in said.out

@@ -1,0 +1,120 @@
+"""The command line as a whole: help, errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.processes import Child
+from tests.support.redis_server import RealServer
+from toolonce.ops.cli import build_parser
+
+
+def command_names() -> list[str]:
+    parser = build_parser()
+    (subparsers,) = [action for action in parser._actions if hasattr(action, "choices") and action.choices]
+    return sorted(subparsers.choices or ())
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_command_explains_itself_with_examples(toolonce: CommandLine, name: str) -> None:
+    said = toolonce(name, "--help", place=[])
+
+    assert said.code == 0
+    examples = said.out.partition("examples:\n")[2].strip().splitlines()
+    assert examples
+    assert any(re.search(rf"\btoolonce {name}\b", line) for line in examples)
+
+
+def test_no_module_of_a_command_hides_one_of_the_standard_library() -> None:
+    import sys
+
+    folder = Path(__file__).parent.parent.parent / "ops"
+    assert not {path.stem for path in folder.glob("*.py")} & set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "code"),
+    [
+        (["calls"], ["--redis", "redis://127.0.0.1:1/0"], 3),
+        (["calls"], ["--redis", "unix:///nowhere/at/all"], 3),
+        (["calls"], ["--redis", "http://localhost"], 2),
+        (["calls"], ["--namespace", "two words"], 2),
+        (["calls", "--state", "lost"], [], 2),
+        (["calls", "--since", "yesterday"], [], 2),
+        (["calls", "--cursor", "x"], [], 2),
+        (["nothing"], [], 2),
+        ([], [], 2),
+        (["submit", "--scope", "s", "--calls", "-"], [], 2),
+        (["submit", "--scope", "s", "/no/such/file"], [], 1),
+        (["work", "--tools", "no.such.module:tools"], [], 2),
+        (["work", "--tools", "nonsense"], [], 2),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_with_its_exit_code(
+    toolonce: CommandLine, redis_server: RealServer, words: list[str], place: list[str], code: int
+) -> None:
+    at = [] if not words or words == ["nothing"] else ["--redis", redis_server.url, *place]
+    said = toolonce(*words, place=at)
+
+    assert said.code == code
+    assert said.out == ""
+    assert said.err.startswith("toolonce: ")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"appendonly": "no"}, {"appendfsync": "everysec"}, {"maxmemory_policy": "allkeys-lru"}]
+)
+def test_a_server_that_may_forget_is_refused_unless_the_operator_says_so(
+    toolonce: CommandLine, options: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls.json"
+    calls.write_text("[]")
+    words = ["submit", "--scope", "s", "--turn-id", "t", "--calls", str(calls)]
+    with RealServer(**options) as server:
+        refused = toolonce(*words, place=["--redis", server.url])
+        waived = toolonce(*words, place=["--redis", server.url, "--durability", "volatile"])
+        monkeypatch.setenv("TOOLONCE_DURABILITY", "declared")
+        declared = toolonce(*words, place=["--redis", server.url])
+
+    assert refused.code == 4
+    assert "CONFIG SET" in refused.err
+    assert (waived.code, declared.code) == (0, 0)
+    assert "warning" in waived.err
+
+
+def test_flags_win_over_the_environment(
+    toolonce: CommandLine, redis_server: RealServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLONCE_REDIS_URL", "redis://127.0.0.1:1/0")
+    assert toolonce("stats", place=[]).code == 3
+    assert toolonce("stats", place=["--redis", redis_server.url]).code == 0
+    monkeypatch.setenv("TOOLONCE_REDIS_URL", redis_server.url)
+    monkeypatch.setenv("TOOLONCE_NAMESPACE", "bad namespace")
+    assert toolonce("stats", place=[]).code == 2
+
+
+def test_without_a_url_the_embedded_server_is_found_and_left_again(
+    toolonce: CommandLine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TOOLONCE_REDIS_URL", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(data_dir))
+
+    said = toolonce("stats", place=[])
+
+    assert said.code == 0
+    assert (data_dir / "toolonce" / "server" / "server.json").exists()
+
+
+def test_a_reader_that_goes_away_is_no_error(redis_server: RealServer, namespace: str) -> None:
+    line = "python -m toolonce.ops --help | head -1; echo ${PIPESTATUS[0]}"
+    del redis_server, namespace
+    with Child("bash", "-c", line.replace("python", __import__("sys").executable)) as child:
+        child.wait()
+
+    assert child.lines[-1] == "0"
+    assert "Traceback" not in child.output

@@ -1,0 +1,72 @@
+"""Settling a call in doubt by a person's word."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.live_store import LiveScene
+
+
+@pytest.mark.parametrize("value", ["0", "false", '""', "[]", "{}", "null", "9007199254740993", '{"invoice": 17}'])
+def test_an_unknown_call_that_happened_gets_the_value_that_was_found(
+    scene: LiveScene, toolonce: CommandLine, value: str
+) -> None:
+    run = scene.unknown("a")
+
+    said = toolonce("resolve", run.call[:12], "--succeeded", value, "--reason", "found it")
+
+    assert (said.code, said.err) == (0, "")
+    stored = scene.record(run.call)
+    assert stored.state == "succeeded"
+    assert stored.stored["result"] == value
+    assert (stored.history[-1]["actor"], stored.history[-1]["reason"]) == ("alice", "found it")
+
+
+def test_an_unknown_call_that_did_not_happen_is_failed(scene: LiveScene, toolonce: CommandLine) -> None:
+    run = scene.unknown("a")
+
+    said = toolonce("resolve", run.call, "--failed", "not in the books", "--reason", "looked", "--json")
+
+    assert said.json["state"] == "failed"
+    failure = scene.record(run.call).failure
+    assert failure
+    assert failure.message == "not in the books"
+
+
+def test_only_unknown_calls_are_resolved(scene: LiveScene, toolonce: CommandLine) -> None:
+    key = scene.succeeded("a", 1)
+
+    said = toolonce("resolve", key, "--succeeded", "2", "--reason", "no")
+
+    assert said.code == 1
+    assert "succeeded" in said.err
+    assert scene.record(key).stored["result"] == "1"
+
+
+def test_what_is_no_json_is_refused_before_anything_is_asked(toolonce: CommandLine) -> None:
+    said = toolonce("resolve", "0" * 32, "--succeeded", "ok", "--reason", "r", place=["--redis", "redis://nowhere:1"])
+
+    assert said.code == 2
+    assert "JSON" in said.err
+
+
+def test_a_word_without_a_reason_is_refused(scene: LiveScene, toolonce: CommandLine) -> None:
+    run = scene.unknown("a")
+
+    said = toolonce("resolve", run.call, "--failed", "no")
+
+    assert said.code == 2
+    assert "--reason" in said.err
+    assert scene.state(run.call) == "unknown"
+
+
+def test_the_same_request_is_answered_again_and_done_once(scene: LiveScene, toolonce: CommandLine) -> None:
+    run = scene.unknown("a")
+    words = ("resolve", run.call, "--succeeded", "1", "--reason", "r", "--request-id", "ticket-7")
+
+    first, second = toolonce(*words), toolonce(*words)
+
+    assert (first.code, second.code) == (0, 0)
+    assert first.out == second.out
+    assert [event["op"] for event in scene.record(run.call).history].count("resolve") == 1
