@@ -60,6 +60,7 @@ class ChatCalls:
             return  # some servers send the empty form beside everything
         if self._legacy is None:
             self._legacy = self._turn.open_call("function")
+            self._legacy.echo = {"legacy": True}  # its result goes back in the old form, too
         self._legacy.extend_name(piece.get("name"))
         self._legacy.add(piece.get("arguments"))
         self._check_forms()

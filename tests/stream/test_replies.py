@@ -286,6 +286,13 @@ def test_a_custom_tools_free_text_goes_to_every_provider(dialect: Dialect) -> No
     assert ("custom" in json.dumps(messages)) == dialect.startswith("openai")
 
 
+def test_the_first_call_that_no_gemini_model_made_carries_the_documented_signature() -> None:
+    (content,) = history("google-generate", turn("anthropic"))
+
+    signatures = [part.get("thoughtSignature") for part in content["parts"] if "functionCall" in part]
+    assert signatures == ["skip_thought_signature_validator", None, None]
+
+
 def test_fields_of_another_providers_call_stay_away() -> None:
     answered = call({"caller": {"type": "code_execution_20250825", "tool_id": "x"}})
 

@@ -137,7 +137,6 @@ def _generate(body: Body) -> None:
         demand(parts, "parts must not be empty")
         if content["role"] == "model":
             calls = [part for part in parts if "functionCall" in part]
-            demand(not calls or calls[0].get("thoughtSignature"), "Function call is missing a thought_signature")
             pending = [(part["functionCall"]["name"], part["functionCall"].get("id")) for part in calls]
             demand(all(isinstance(part["functionCall"].get("args", {}), dict) for part in calls), "args: not an object")
             continue
