@@ -63,13 +63,13 @@ class DemoWorker:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve the demo's tools until the demo ends."""
-    from ..worker.process import run_worker  # RQ's machinery: the demo itself does without
+    from ..worker.process import Options, run_worker  # RQ's machinery: the demo itself does without
 
     url, ledger, *echo = arguments
     threading.Thread(target=_end_with_the_demo, daemon=True).start()
     connection = Connection(url)
     tools = demo_tools(Ledger(Path(ledger)), echo=echo)
-    return run_worker(connection, tools, concurrency=CONCURRENCY, lease_ms=LEASE_MS)
+    return run_worker(connection, tools, Options(concurrency=CONCURRENCY, lease_ms=LEASE_MS))
 
 
 def _end_with_the_demo() -> None:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
     registry = load_registry(args.tools)
     with open_store(args, patience=PATIENCE) as connection:
-        require_durable(args, connection)
+        require_durable(args, connection)  # before the consumer admits anything
         render.say(f"the store is at {connection.url}; harnesses: export {REDIS}={connection.url}")
         with _consumer(connection):
             return work(args, connection, registry)

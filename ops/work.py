@@ -9,7 +9,8 @@ from ..store.connection import Patience
 from ..worker.loading import load_registry
 from . import logs
 from .durations import milliseconds, seconds
-from .settings import open_store, require_durable
+from .errors import Usage
+from .settings import Settings, open_store
 from .subcommand import command
 
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ def add_parser(subparsers: Subparsers) -> None:
 def add_worker_options(parser: argparse.ArgumentParser) -> None:
     """What a worker can be told, by itself or inside `up`."""
     parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
-    parser.add_argument("--concurrency", type=int, default=8, metavar="N", help="calls at once (8)")
+    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="calls at once (16)")
     parser.add_argument(
         "--queue", action="append", metavar="Q", help="serve this queue; may be repeated (all of its tools)"
     )
     parser.add_argument(
         "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)"
     )
-    parser.add_argument("--grace", type=seconds, default=30.0, metavar="SPAN", help="time to finish on SIGTERM (30s)")
+    parser.add_argument("--name", metavar="NAME", help="this worker's name; else host, process and a random word")
+    parser.add_argument("--grace", type=seconds, default=25.0, metavar="SPAN", help="time to finish on SIGTERM (25s)")
     logs.add_options(parser)
 
 
@@ -50,20 +52,23 @@ def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
     registry = load_registry(args.tools)
     with open_store(args, patience=PATIENCE) as connection:
-        require_durable(args, connection)
         return work(args, connection, registry, burst=args.burst)
 
 
 def work(args: argparse.Namespace, connection: Connection, registry: Registry, *, burst: bool = False) -> int:
     """Run a worker in this process until it is told to end."""
-    from ..worker.process import run_worker  # RQ's machinery: only a worker pays for its import
+    from ..worker.process import Options, run_worker  # RQ's machinery: only a worker pays for its import
 
-    return run_worker(
-        connection,
-        registry,
-        queues=args.queue,
+    options = Options(
+        queues=tuple(args.queue or ()),
         concurrency=args.concurrency,
         lease_ms=args.lease,
         grace_s=args.grace,
         burst=burst,
+        durability=Settings.of(args).durability,
+        name=args.name or "",
     )
+    try:
+        return run_worker(connection, registry, options)
+    except ValueError as error:
+        raise Usage(str(error)) from error
