@@ -10,7 +10,6 @@ it looks for the server until it leaves; who gets it alone was the last and ends
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import subprocess
@@ -193,12 +192,11 @@ class EmbeddedServer:
 
 
 class _TransientServer(EmbeddedServer):
-    """A server that dies with us: by `stop`, at exit, and by a watching shell when we are killed."""
+    """A server that dies with us: by `stop`, or by a watching shell when we just end or are killed."""
 
     def __init__(self, folder: DataFolder) -> None:
         self._watcher: subprocess.Popen[bytes] | None = None
         super().__init__(folder)
-        atexit.register(self.stop)
 
     def _start(self, lock: Lock) -> subprocess.Popen[bytes]:
         process = super()._start(lock)
@@ -213,7 +211,6 @@ class _TransientServer(EmbeddedServer):
         return process
 
     def _end_server(self) -> None:
-        atexit.unregister(self.stop)
         server_process.kill(self.process_id)  # nothing of it is kept
         self._is_gone_within(_ENDING_SECONDS)
         for socket in filter(None, [self._folder.recorded_socket()]):
