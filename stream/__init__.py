@@ -1,11 +1,13 @@
 """The way in and back: provider streams to turns and calls, outcomes to replies."""
 
 from .bodies import decode_body
+from .catalogue import CATALOGUE, Catalogue, MessageCode
 from .decoder import TurnDecoder
 from .drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
 from .errors import (
     DecoderClosed,
     LimitExceeded,
+    NotOffered,
     StreamError,
     StreamMisuse,
     TurnAborted,
@@ -20,19 +22,26 @@ from .errors import (
 )
 from .guess import guess_dialect
 from .limits import Limits
+from .messages import for_user, message_code
+from .parallel import forbid_parallel_calls
+from .reply_answers import for_model
 from .turn import DIALECTS, Dialect, ProviderError, RejectedCall, ToolCall, TurnOutcome, TurnResult
 
 __all__ = [
+    "CATALOGUE",
     "DIALECTS",
     "ArgumentsDraft",
     "CallComplete",
     "CallDropped",
     "CallOpened",
+    "Catalogue",
     "DecoderClosed",
     "Dialect",
     "Draft",
     "LimitExceeded",
     "Limits",
+    "MessageCode",
+    "NotOffered",
     "ProviderError",
     "RejectedCall",
     "StreamError",
@@ -53,5 +62,9 @@ __all__ = [
     "TurnWithheld",
     "UnknownDialect",
     "decode_body",
+    "for_model",
+    "for_user",
+    "forbid_parallel_calls",
     "guess_dialect",
+    "message_code",
 ]
