@@ -43,7 +43,7 @@ check: setup ## lint, format, types, import borders, sizes: what CI asks of the 
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_sizes.py
 	$(BIN)/python scripts/check_words.py
-	@if command -v luacheck >/dev/null; then luacheck --quiet store/lua; else echo "luacheck is not installed: Lua not linted"; fi
+	$(BIN)/python scripts/check_lua.py
 
 fmt: setup ## format the code and mend what can be mended
 	$(BIN)/ruff format .
