@@ -6,6 +6,7 @@ Pure values and their JSON form; reading and publishing them are invocations lik
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -107,3 +108,20 @@ def published(space: Namespace) -> Invocation[Published]:
         return Published(number(reply[0]), {spec.name: spec for spec in specs})
 
     return Invocation(load("tools"), space.root, (), read)
+
+
+def limit(space: Namespace, caps: Mapping[str, int | None]) -> Invocation[int]:
+    """Set caps, most calls at once over all workers, by ``tool:<name>``, ``tenant:<name>`` or ``tenant:*``; None
+    lifts one. Returns how many waiting calls were woken. A tool's cap is set again by each `publish`.
+
+    Raises:
+        ValueError: another name, or a negative cap.
+    """
+    args: list[str] = []
+    for name, cap in caps.items():
+        if not name.startswith(("tool:", "tenant:")):
+            raise ValueError(f"limit {name!r}: a limit is tool:<name> or tenant:<name>, tenant:* for all others")
+        if cap is not None and cap < 0:
+            raise ValueError(f"limit {name!r}: a cap is at least 0; None lifts it")
+        args += (name, "" if cap is None else str(cap))
+    return Invocation(load("limit"), space.root, tuple(args), int)

@@ -67,28 +67,26 @@ local function room_in(limit)
   return cap and cap - redis.call('SCARD', root .. 'slots:' .. limit) or math.huge
 end
 
--- Wake the call that has waited longest for a slot of this limit; false where none waits.
-function wake(limit)
-  local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit)
-  if not first[1] then
-    redis.call('SREM', root .. 'crowded', limit)
-    return false
+-- Wake the calls that have waited longest for a slot of this limit; returns how many there were.
+function wake(limit, most)
+  local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit, most)
+  for i = #first - 1, 1, -2 do -- the last one first: each goes to the front of its queue
+    local call = first[i]
+    redis.call('HDEL', record_of(call), 'waits')
+    redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
+    local got = fields(call, 'queue', 'ikey')
+    push(call, got[1], got[2], first[i + 1])
   end
-  redis.call('HDEL', record_of(first[1]), 'waits')
-  redis.call('HSET', record_of(first[1]), 'woken', limit, 'woken_at', whole(now))
-  local got = fields(first[1], 'queue', 'ikey')
-  push(first[1], got[1], got[2], first[2])
-  return true
+  if redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 then
+    redis.call('SREM', root .. 'crowded', limit)
+  end
+  return #first / 2
 end
 
 -- Wake as many as there is room for; for what no single slot tells of: a cap that was raised, a woken call that
 -- nobody comes to claim.
 local function rouse(limit, most)
-  local woken = 0
-  while woken < math.min(room_in(limit), most) and wake(limit) do
-    woken = woken + 1
-  end
-  return woken
+  return wake(limit, math.max(0, math.min(room_in(limit), most)))
 end
 
 local function park(call, queue, limit)
@@ -103,7 +101,7 @@ end
 local function leave_limits(call, tool, tenant)
   for _, limit in ipairs(limits_of(tool, tenant)) do
     if redis.call('SREM', root .. 'slots:' .. limit, call) == 1 then
-      wake(limit)
+      wake(limit, 1)
     end
   end
 end
@@ -120,6 +118,6 @@ local function leave_queue(call, to)
     redis.call('HDEL', record_of(call), 'waits', 'woken')
   end
   if got[3] and to ~= 'running' then
-    wake(got[3]) -- the slot it was woken for is still free
+    wake(got[3], 1) -- the slot it was woken for is still free
   end
 end

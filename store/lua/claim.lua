@@ -61,7 +61,7 @@ for _, limit in ipairs(limits_of(tool, got[10])) do
     local woken = fields(call, 'woken')[1]
     park(call, queue, limit)
     if woken and woken ~= limit then
-      wake(woken) -- that slot is still free: the next in line gets its chance
+      wake(woken, 1) -- that slot is still free: the next in line gets its chance
     end
     return { 'parked', limit }
   elseif room < math.huge then

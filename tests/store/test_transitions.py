@@ -289,7 +289,7 @@ ARRIVALS: dict[State, Callable[[Scene], str]] = {
 def last_run(scene: Scene, call: str) -> Run:
     """The run of the call's newest fence, or one that never was."""
     stored = scene.record(call).stored
-    args = {name: "" for name in ("tool", "version", "kind", "arguments", "scope", "tenant", "turn_id")}
+    args = dict.fromkeys(("tool", "version", "kind", "arguments", "scope", "tenant", "turn_id"), "")
     return Run(
         call=call,
         fence=int(stored.get("fence", 0)),

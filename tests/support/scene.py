@@ -91,9 +91,9 @@ class Scene:
         assert isinstance(run, Run), run
         return run
 
-    def start(self, call_id: str = "a", **more: Any) -> Run:
+    def start(self, call_id: str = "a", arguments: Any = None, **more: Any) -> Run:
         """Admit one call and take it."""
-        self.submit(call_id, **more)
+        self.submit(call_id, arguments, **more)
         return self.take(more["of"].queue if "of" in more else "default")
 
     def settle(self, run: Run, value: Any = None, *, state: State = State.SUCCEEDED) -> Settled:

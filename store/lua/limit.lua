@@ -1,0 +1,17 @@
+-- limit: set or lift caps, most calls at once over all workers; who waits for a slot that now exists goes on.
+-- uses: ledger queue
+-- KEYS[1] = root of the namespace
+-- ARGV    = per limit: tool:<name> | tenant:<name> | tenant:* (every tenant without a cap of its own), cap or "" for none
+-- RETURNS number of calls woken
+-- INVARIANT a lowered cap stops no running call; it only lets no more in.
+local MOST = 1000 -- calls woken per limit in this step; the sweep wakes the rest
+local woken = 0
+for i = 1, #ARGV, 2 do
+  if ARGV[i + 1] == '' then
+    redis.call('HDEL', root .. 'limits', ARGV[i])
+  else
+    redis.call('HSET', root .. 'limits', ARGV[i], ARGV[i + 1])
+  end
+  woken = woken + rouse(ARGV[i], MOST)
+end
+return woken
