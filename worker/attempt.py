@@ -18,7 +18,7 @@ from ..store.execution import Ending, Run, Settled, interrupt, retry_later, sett
 from ..store.keyring import Keyring
 from ..store.scripts import Invocation
 from ..store.sealing import scrub, seal
-from .call import Call
+from .call import context_of
 from .ends import End, Kind
 from .entering import Entry
 from .lease import Hold, Leases
@@ -54,7 +54,14 @@ class Attempt:
         self._ready = ready
         self._claimed_at = time.monotonic()
         self._line = StoreLine(desk.connection, hold, ready.secrets)
-        self.entry = Entry(ready.tool, ready.arguments, ready.values, self._context())
+        limit_ms = ready.tool.spec.timeout_ms
+        limit_at = self._claimed_at + limit_ms / 1000 if limit_ms else None
+        self.entry = Entry(ready.tool, ready.values, context_of(run, limit_at, self._line))
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The arguments as decoded, for a handler in another process."""
+        return self._ready.named
 
     def conclude(self, end: End, sends: Sends) -> None:
         """The first word about how it ended; the lease is let go after it."""
@@ -109,23 +116,6 @@ class Attempt:
 
     def _write(self, sends: Sends, invocation: Invocation[Any]) -> Any:
         return self._desk.persistence.write(sends, invocation, what=f"the end of call {self.run.call}")
-
-    def _context(self) -> Call:
-        run, limit_ms = self.run, self._ready.tool.spec.timeout_ms
-        return Call(
-            tool=run.tool,
-            key=run.call,
-            idempotency_key=run.idempotency_key,
-            attempt=run.attempt,
-            fence=run.fence,
-            scope=run.scope,
-            tenant=run.tenant,
-            turn_id=run.turn_id,
-            call_id=run.call_id,
-            trace=run.trace,
-            limit_at=self._claimed_at + limit_ms / 1000 if limit_ms else None,
-            line=self._line,
-        )
 
     def _circumstances(self) -> Circumstances:
         """Times left by Redis time: what was left at the claim, less what has passed on our monotonic clock."""

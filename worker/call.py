@@ -13,6 +13,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..store.execution import Run
 from .errors import CancelRequested, LeaseLost
 
 
@@ -107,6 +108,24 @@ class Call:
     async def progress_async(self, fraction: float | None = None, message: str = "") -> None:
         """`progress` without stopping the event loop."""
         await asyncio.to_thread(self.progress, fraction, message)
+
+
+def context_of(run: Run, limit_at: float | None, line: Line) -> Call:
+    """The context of a claimed run."""
+    return Call(
+        tool=run.tool,
+        key=run.call,
+        idempotency_key=run.idempotency_key,
+        attempt=run.attempt,
+        fence=run.fence,
+        scope=run.scope,
+        tenant=run.tenant,
+        turn_id=run.turn_id,
+        call_id=run.call_id,
+        trace=run.trace,
+        limit_at=limit_at,
+        line=line,
+    )
 
 
 def _heed(standing: str) -> None:

@@ -16,10 +16,9 @@ from .tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is to be entered: the tool, its arguments as decoded and as the handler takes them, and the context."""
+    """What is to be entered: the tool, the keyword arguments as the handler takes them, and the context."""
 
     tool: Tool
-    arguments: Any
     values: dict[str, Any]
     call: Call
 

@@ -73,7 +73,8 @@ class Leases:
         while batch := tuple(islice(holds, _BATCH)):
             reach("in_renew")
             pairs = [(hold.run.call, hold.run.fence) for hold in batch]
-            self._heard(batch, self._connection.run(renew(self._connection.space, pairs, lease_ms=self.lease_ms)))
+            words = self._connection.run(renew(self._connection.space, pairs, lease_ms=self.lease_ms))
+            self._heard(batch, words)
 
     def _heard(self, batch: Sequence[Hold], words: Sequence[str]) -> None:
         for hold, word in zip(batch, words, strict=True):

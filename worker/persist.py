@@ -19,7 +19,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger("toolonce.worker")
 _PAUSE_S = 0.5
 KEEP_S = 900.0
-"""How long a result is kept. Longer than a failover or a disk that is being freed; not for ever, since memory is not."""
+"""How long a result is kept: longer than a failover, or than it takes to free a disk."""
 
 
 class Sends(Protocol):

@@ -22,10 +22,16 @@ from .tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """It may be entered. `secrets` are texts that must not turn up in words that are stored."""
+    """It may be entered.
+
+    Attributes:
+        named: the arguments as decoded, by name.
+        values: the keyword arguments as the handler takes them.
+        secrets: texts that must not turn up in words that are stored.
+    """
 
     tool: Tool
-    arguments: Any
+    named: dict[str, Any]
     values: dict[str, Any]
     secrets: Sequence[str] = ()
 
@@ -59,12 +65,12 @@ def prepare(run: Run, registry: Registry, keyring: Keyring) -> Ready | GiveBack 
     arguments = json.loads(run.arguments)
     if run.secret:
         arguments = unseal(arguments, keyring)
-    values = _fit(tool, arguments)
+    named, values = _fit(tool, arguments)
     if isinstance(values, Failure):
         # Another version may take what this one cannot: then the call waits for such a worker.
         return refuse(values) if run.version == tool.spec.version else GiveBack("no_worker")
     secrets = secret_texts(arguments, tool.spec.secret) if run.secret else ()
-    return Ready(tool, arguments, values, secrets)
+    return Ready(tool, named, values, secrets)
 
 
 def refuse(failure: Failure) -> Refuse:
@@ -72,8 +78,9 @@ def refuse(failure: Failure) -> Refuse:
     return Refuse(Ending(State.REFUSED, failure=failure))
 
 
-def _fit(tool: Tool, arguments: Any) -> dict[str, Any] | Failure:
+def _fit(tool: Tool, arguments: Any) -> tuple[dict[str, Any], dict[str, Any] | Failure]:
+    """The arguments by name, and as the handler takes them; or why they do not fit."""
     named = tool.named(arguments)
     if isinstance(named, Failure):
-        return named
-    return validate(tool.spec.schema, named) or tool.signature.bind(named)
+        return {}, named
+    return named, validate(tool.spec.schema, named) or tool.signature.bind(named)

@@ -15,7 +15,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Protocol
 
 from .attempt import Attempt
-from .ends import End
+from .ends import End, classify
 from .entering import enter, enter_async, overrun
 from .limits import Limits
 from .persist import Sends
@@ -43,10 +43,10 @@ class InThread:
     and it ends when its handler comes back.
 
     Args:
-        replace: gives the place of the calling slot to a new thread, which first does what it is told.
+        replace: gives the place of a slot's thread to a new one, which first does what it is told.
     """
 
-    def __init__(self, limits: Limits, replace: Callable[[Callable[[Sends], None]], None]) -> None:
+    def __init__(self, limits: Limits, replace: Callable[[threading.Thread, Callable[[Sends], None]], None]) -> None:
         self._limits = limits
         self._replace = replace
 
@@ -54,12 +54,12 @@ class InThread:
         entry = attempt.entry
         if entry.call.limit_at is None:
             return enter(entry)
-        first_word = threading.Lock()
+        first_word, thread = threading.Lock(), threading.current_thread()
 
         def give_up() -> None:
             if first_word.acquire(blocking=False):
                 _LOG.warning("call %s: %s; its thread is given up", attempt.run.call, overrun(entry).message)
-                self._replace(lambda sends: attempt.conclude(overrun(entry), sends))
+                self._replace(thread, lambda sends: attempt.conclude(overrun(entry), sends))
 
         watched = self._limits.watch(entry.call.limit_at, give_up)
         end = enter(entry)
@@ -86,24 +86,22 @@ class OnLoop:
             self._thread.join(timeout=2)
 
     def enter(self, attempt: Attempt) -> End:
-        entry = attempt.entry
-        limit = entry.call.limit_at
-        future = asyncio.run_coroutine_threadsafe(enter_async(entry), self._loop)
+        limit = attempt.entry.call.limit_at
+        answer: Future[End] = Future()
+        tasks: list[asyncio.Task[End]] = []
+
+        def begin() -> None:
+            tasks.append(self._loop.create_task(enter_async(attempt.entry)))
+            tasks[0].add_done_callback(lambda task: answer.set_result(_end_of(task)))
+
+        self._loop.call_soon_threadsafe(begin)
         try:
-            return future.result(None if limit is None else max(0.0, limit - time.monotonic()))
+            return answer.result(None if limit is None else max(0.0, limit - time.monotonic()))
         except FutureTimeout:
-            self._give_up(attempt, future)
-            return overrun(entry)
-
-    def _give_up(self, attempt: Attempt, future: Future[End]) -> None:
-        _LOG.warning("call %s: %s; its task is cancelled", attempt.run.call, overrun(attempt.entry).message)
-
-        def tell(done: Future[End]) -> None:
-            # The store is not spoken to on the loop: everyone else waits there.
-            threading.Thread(target=attempt.late, args=(done.result(),), daemon=True).start()
-
-        future.add_done_callback(lambda done: None if done.cancelled() else tell(done))
-        future.cancel()
+            _LOG.warning("call %s: %s; its task is cancelled", attempt.run.call, overrun(attempt.entry).message)
+            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            answer.add_done_callback(lambda done: _tell_late(attempt, done.result()))
+            return overrun(attempt.entry)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -111,3 +109,13 @@ class OnLoop:
             self._loop.run_forever()
         finally:
             self._loop.close()
+
+
+def _end_of(task: asyncio.Task[End]) -> End:
+    """Tasks of ours return what came out of the handler; one that never got to run was cancelled before."""
+    return classify(asyncio.CancelledError()) if task.cancelled() else task.result()
+
+
+def _tell_late(attempt: Attempt, end: End) -> None:
+    # The store is not spoken to on the loop: everyone else waits there.
+    threading.Thread(target=attempt.late, args=(end,), daemon=True).start()

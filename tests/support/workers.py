@@ -1,0 +1,100 @@
+"""Workers for tests: as processes of their own, and calls for them to run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.processes import Child
+from tests.support.tools_under_test import VARIABLE, Ledger
+from tests.support.wait import wait_until
+from toolonce.store import reading, specs
+from toolonce.store.connection import Connection
+from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
+from toolonce.store.outcomes import Outcome
+from toolonce.store.reading import Record, Stats
+from toolonce.store.states import State
+from toolonce.stream.client import Client
+from toolonce.stream.turn import ToolCall
+
+TOOLS = "tests.support.tools_under_test:tools"
+LEASE_MS = 1_000
+_turns = itertools.count(1)
+
+
+class Site:
+    """A server, a namespace, a ledger; harnesses submit and workers work."""
+
+    def __init__(self, url: str, namespace: str, folder: Path) -> None:
+        self.url = url
+        self.namespace = namespace
+        self.ledger = Ledger(folder / "ledger")
+        self.connection = Connection(url, namespace=namespace)
+        self.client = Client(url, scope="tenant-1/talk-1", namespace=namespace)
+        from tests.support.tools_under_test import tools
+
+        self.connection.run(specs.publish(self.connection.space, tools.specs()))
+
+    def close(self) -> None:
+        self.client.close()
+        self.connection.close()
+
+    def submit(self, tool: str, *, turn_id: str = "", **arguments: Any) -> str:
+        """Submit one call of its own turn; its key."""
+        return self.submit_all([(tool, arguments)], turn_id=turn_id)[0]
+
+    def submit_all(self, calls: list[tuple[str, dict[str, Any]]], *, turn_id: str = "", **more: Any) -> list[str]:
+        asked = [
+            ToolCall(name, arguments, f"call_{place}", "function", place)
+            for place, (name, arguments) in enumerate(calls)
+        ]
+        batch = self.client.submit_calls(asked, turn_id=turn_id or f"turn-{next(_turns)}", **more)
+        return [outcome.key for outcome in batch.outcomes]
+
+    def record(self, key: str) -> Record:
+        found = self.connection.run(reading.record(self.connection.space, key))
+        assert found, f"call {key} is stored"
+        return found
+
+    def state(self, key: str) -> State:
+        return self.record(key).state
+
+    def wait_for(self, key: str, *states: State, timeout: float = 15) -> Record:
+        wait_until(lambda: self.state(key) in states, timeout, f"{key} becomes {states}; it is {self.state(key)}")
+        return self.record(key)
+
+    def outcome(self, turn_id: str) -> Outcome:
+        return self.client.batch(turn_id).outcomes[0]
+
+    def stats(self) -> Stats:
+        return self.connection.run(reading.stats(self.connection.space))
+
+    def at_rest(self) -> bool:
+        """Nothing is queued or running, and the ledger of G2 is balanced."""
+        stats = self.stats()
+        moving = sum(stats.counts.get(f"state:{state}", 0) for state in (State.QUEUED, State.RUNNING))
+        return moving == 0 and stats.balanced
+
+    @contextmanager
+    def worker(
+        self,
+        *,
+        crash: str = "",
+        slots: int = 4,
+        lease_ms: int = LEASE_MS,
+        url: str = "",
+        more: tuple[str, ...] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> Iterator[Child]:
+        """A worker process that has started to work."""
+        environment = {VARIABLE: str(self.ledger.path), CRASH_VARIABLE: crash, **(env or {})}
+        command = [
+            "-m", "toolonce.ops", "work", "--tools", TOOLS, "--redis", url or self.url, "--namespace", self.namespace,
+            "--concurrency", str(slots), "--lease", f"{lease_ms}ms", *more,
+        ]  # fmt: skip
+        with Child.python(*command, env=environment) as child:
+            child.wait_for_line("serves")
+            yield child

@@ -1,0 +1,151 @@
+"""Handlers in processes of their own, as the worker sees them: one horse per entry, killed hard at the run limit.
+
+The lease is renewed by the worker, so a handler that holds the interpreter cannot lose it. Decides what the death of
+a horse means; what a horse does is `zygote`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import fields
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+from ..store.errors import StoreError
+from . import zygote
+from .attempt import Attempt
+from .call import Call
+from .ends import End, Kind
+from .entering import overrun
+from .registry import Registry
+from .tool import Isolation
+
+_LOG = logging.getLogger("toolonce.worker")
+_CONTEXT = tuple(item.name for item in fields(Call) if item.name != "line")
+
+
+class Stable:
+    """The zygote and the living horses.
+
+    Attributes:
+        broken: the zygote is gone; tools that need processes cannot run here any more.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.broken = False
+        self._registry = registry
+        self._orders: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._living: set[int] = set()
+
+    def open(self) -> None:
+        """Fork the zygote, if any tool needs it. Call it while there is one thread."""
+        if not any(tool.isolation is Isolation.PROCESS for tool in self._registry):
+            return
+        ours, theirs = socket.socketpair()
+        worker = os.getpid()
+        if os.fork() == 0:
+            ours.close()
+            try:
+                zygote.tend(theirs, self._registry, worker)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self._orders = ours
+
+    def close(self) -> None:
+        """End the zygote; its horses end with it."""
+        if self._orders:
+            self._orders.close()
+            self._orders = None
+
+    def kill_all(self) -> None:
+        """Kill every horse now."""
+        for pid in self._living.copy():
+            _kill(pid)
+
+    def enter(self, attempt: Attempt) -> End:
+        """Run the handler in a horse; see `running.Runner`."""
+        try:
+            pipe = self._new_pipe()
+        except OSError as error:
+            self.broken = True
+            return End(Kind.NOT_STARTED, code="no_process", message=f"no process could be started: {error}")
+        with pipe:
+            return self._ride(attempt, pipe)
+
+    def _new_pipe(self) -> Pipe[Any, Any]:
+        if self._orders is None:
+            raise BrokenPipeError("the process that starts others is gone")
+        ours, theirs = socket.socketpair()
+        with self._lock, theirs:
+            socket.send_fds(self._orders, [b"h"], [theirs.fileno()])
+        return Pipe(ours.detach())
+
+    def _ride(self, attempt: Attempt, pipe: Pipe[Any, Any]) -> End:
+        try:
+            pid = json.loads(pipe.recv_bytes())["pid"]
+        except (EOFError, OSError):
+            return End(Kind.NOT_STARTED, code="no_process", message="no process could be started")
+        self._living.add(pid)
+        try:
+            _send(pipe, _order(attempt))
+            return _listen(attempt, pipe)
+        except (EOFError, OSError):
+            return End(Kind.DIED, code="process_died", message="the process that ran it died")
+        finally:
+            self._living.discard(pid)
+            _kill(pid)
+
+
+def _order(attempt: Attempt) -> dict[str, Any]:
+    call = attempt.entry.call
+    context = {name: getattr(call, name) for name in _CONTEXT}
+    return {"tool": attempt.entry.tool.name, "values": attempt.named, "call": context}
+
+
+def _listen(attempt: Attempt, pipe: Pipe[Any, Any]) -> End:
+    """Answer the handler's questions until its end, or its limit.
+
+    Raises:
+        EOFError, OSError: the horse died.
+    """
+    limit = attempt.entry.call.limit_at
+    while pipe.poll(None if limit is None else max(0.0, limit - time.monotonic())):
+        message = json.loads(pipe.recv_bytes())
+        if "end" in message:
+            return End.from_json(message["end"])
+        _send(pipe, _answer(attempt, message))
+    _LOG.warning("call %s: %s; its process is killed", attempt.run.call, overrun(attempt.entry).message)
+    return overrun(attempt.entry)
+
+
+def _answer(attempt: Attempt, question: dict[str, Any]) -> dict[str, Any]:
+    line = attempt.entry.call.line
+    try:
+        match question["ask"]:
+            case "begin":
+                return {"said": line.begin()}
+            case "progress":
+                return {"said": line.progress(question["fraction"], question["message"])}
+            case _:
+                return {"said": line.standing()}
+    except StoreError as error:
+        return {"error": str(error)}
+
+
+def _send(pipe: Pipe[Any, Any], message: dict[str, Any]) -> None:
+    pipe.send_bytes(json.dumps(message).encode())
+
+
+def _kill(pid: int) -> None:
+    """Kill a horse with everything it has started; harmless for one that has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)

@@ -1,0 +1,190 @@
+"""The life of a worker process: start, work, drain, end.
+
+Puts the parts together and decides the order in which they start and stop, and what signals mean: the first asks for
+a drain, the second for an end at once that leaves the same truth. Knows no rule of the guarantee.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+import uuid
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+from ..store.connection import Connection
+from ..store.durability import Durability, require
+from ..store.keyring import Keyring
+from ..store.recovery import Retention
+from ..store.specs import publish
+from .attempt import Desk
+from .checks import check_start
+from .execute import Executor
+from .horses import Stable
+from .intake import Intake
+from .interrupting import interrupt_all
+from .lease import Leases
+from .limits import Limits
+from .persist import KEEP_S, Persistence
+from .readback import ReadBacks
+from .registration import Heart, RegisteredWorker
+from .registry import Registry
+from .roster import Doing, Report
+from .running import InThread, OnLoop, Runner
+from .signals import Signals
+from .slots import Slots
+from .sweep import Sweep
+from .tally import Tally
+from .tool import Isolation
+
+_LOG = logging.getLogger("toolonce.worker")
+DEFAULT_LEASE_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to work.
+
+    Attributes:
+        queues: served queues; () for all queues of the registry's tools.
+        concurrency: slots, and so most handlers at once in this process.
+        lease_ms: how long the store waits for a sign of life of a run; a dead worker is noticed after it.
+        grace_s: from the first signal until running calls are given up. Keep it below the supervisor's own.
+        keep_s: how long a result is kept while the store cannot be written.
+        abandoned_limit: threads that overran before the worker drains and exits for its supervisor.
+        burst: end when the queues are empty.
+    """
+
+    queues: tuple[str, ...] = ()
+    concurrency: int = 16
+    lease_ms: int = DEFAULT_LEASE_MS
+    grace_s: float = 25.0
+    keep_s: float = KEEP_S
+    abandoned_limit: int = 32
+    burst: bool = False
+    name: str = ""
+    durability: Durability = Durability.STRICT
+    retention: Retention = field(default_factory=Retention)
+
+
+def run_worker(connection: Connection, registry: Registry, options: Options | None = None) -> int:
+    """Work until told to stop; call it in the main thread of a process. Returns the exit code: 0, or 1 where too many
+    threads were given up and the worker should be started anew.
+
+    Raises:
+        StoreUnsafe: the server would break the guarantees at this durability.
+        StoreUnavailable: the server does not answer at the start.
+        KeyringMissing: a tool has secret fields and there are no keys.
+        ValueError: an option that protects nothing.
+    """
+    options = options or Options()
+    keyring = Keyring.from_environment()
+    for warning in (*check_start(registry, options, keyring), *require(connection, options.durability)):
+        _LOG.warning("%s", warning)
+    with Signals() as signals:
+        return Process(connection, registry, options, keyring=keyring).live(signals)
+
+
+class Process:
+    """All parts of one worker process."""
+
+    def __init__(self, connection: Connection, registry: Registry, options: Options, *, keyring: Keyring) -> None:
+        self._connection = connection
+        self._registry = registry
+        self._options = options
+        self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
+        self.name = options.name or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+        self._tally = Tally()
+        leases = Leases(connection, options.lease_ms)
+        self._desk = Desk(connection, leases, Persistence(options.keep_s), keyring, self._tally)
+        self._slots = Slots(self._desk, Intake(connection, self._queues, self.name, self._tally), burst=options.burst)
+        self._limits = Limits()
+        self._loop = OnLoop()
+        self._stable = Stable(registry)
+        self._sweep = Sweep(connection, self.name, lease_ms=options.lease_ms, retention=options.retention)
+        self._readbacks = ReadBacks(connection, registry, keyring, worker=self.name)
+        self._since: dict[str, float] = {}
+
+    def live(self, signals: Signals) -> int:
+        """From the first registration to the last."""
+        self._stable.open()  # before any thread: it forks
+        registered = RegisteredWorker.create(self._connection, self._queues, self.name)
+        heart = Heart(registered, self._report)
+        self._connection.run(publish(self._connection.space, self._registry.specs()))
+        registered.enlist()
+        heart.start()
+        self._start()
+        _LOG.info("worker %s serves %s with %d slots", self.name, ", ".join(self._queues), self._options.concurrency)
+        try:
+            return self._until_told(signals)
+        finally:
+            self._stop()
+            heart.stop()
+            registered.leave()
+
+    def _start(self) -> None:
+        runners: dict[Isolation, Runner] = {
+            Isolation.THREAD: InThread(self._limits, self._slots.replace),
+            Isolation.ASYNC: self._loop,
+            Isolation.PROCESS: self._stable,
+        }
+        for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
+            part.start()
+        self._sweep.start(self._queues, self._registry.specs())
+        self._slots.start(Executor(self._desk, self._registry, runners), self._options.concurrency)
+
+    def _until_told(self, signals: Signals) -> int:
+        while self._slots.alive:
+            if signals.wait(0.5 if not self._options.burst else 0.02):
+                self._drain(signals)
+                return 0
+            if self._stable.broken or self._tally.abandoned >= self._options.abandoned_limit:
+                _LOG.error("worn out (%d threads given up); draining, to be started anew", self._tally.abandoned)
+                self._drain(signals)
+                return 1
+        return 0
+
+    def _drain(self, signals: Signals) -> None:
+        """No new claim; what runs may end within the grace, then it is given up, and says so."""
+        _LOG.info("draining: %d calls are running", self._slots.busy)
+        self._slots.draining.set()
+        until = time.monotonic() + self._options.grace_s
+        already = signals.count
+        while self._slots.alive and time.monotonic() < until and signals.count <= max(already, 1):
+            signals.wait(0.05)
+        if self._slots.alive:
+            self._desk.persistence.hurry.set()
+            interrupt_all(self._connection, self._desk.leases, "interrupted by shutdown")
+            self._stable.kill_all()
+
+    def _stop(self) -> None:
+        self._slots.draining.set()
+        self._sweep.stop()
+        self._readbacks.stop()
+        self._limits.stop()
+        self._loop.stop()
+        self._stable.close()
+        self._desk.leases.stop()
+
+    def _report(self) -> Report:
+        tally, holds = self._tally, self._desk.leases.held()
+        self._since = {hold.run.call: self._since.get(hold.run.call, time.time()) for hold in holds}
+        doing = [Doing(hold.run.call, hold.run.tool, hold.run.attempt, self._since[hold.run.call]) for hold in holds]
+        return Report(
+            namespace=self._connection.space.name,
+            state="draining" if self._slots.draining.is_set() else "working",
+            slots=self._options.concurrency,
+            busy=len(holds),
+            succeeded=tally.succeeded,
+            failed=tally.failed,
+            retried=tally.retried,
+            interrupted=tally.interrupted,
+            given_back=tally.given_back,
+            refused_jobs=tally.refused_jobs,
+            abandoned=tally.abandoned,
+            version=version("toolonce"),
+            tools=[tool.name for tool in self._registry],
+            doing=sorted(doing, key=lambda item: item.since)[:50],
+        )

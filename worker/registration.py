@@ -1,0 +1,128 @@
+"""Being a worker in RQ's eyes: registration, heartbeat and the command channel, on RQ 3.0's own worker class.
+
+RQ's loop, its execution and its signal handlers are not used; its maintenance is not run. Knows nothing of calls.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from redis import Redis
+from redis.exceptions import RedisError
+from rq.serializers import JSONSerializer
+from rq.worker import BaseWorker, WorkerStatus
+
+from ..store.connection import Connection
+from .errors import NotThroughRQ
+from .jobs import Pointer
+from .roster import FIELD, Report
+
+_LOG = logging.getLogger("toolonce.worker")
+BEAT_S = 1.0
+"""What is shown is at most this old; nothing is written while nothing changes, but for a sign of life."""
+SIGN_OF_LIFE_S = 15.0
+TTL_S = 45
+
+
+class RegisteredWorker(BaseWorker):
+    """RQ's picture of our process. It never dequeues."""
+
+    job_class = Pointer
+
+    @classmethod
+    def create(cls, connection: Connection, queues: Sequence[str], name: str) -> RegisteredWorker:
+        """Make one with a client of its own: RQ changes the timeouts of the client it gets.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+        """
+        names = [connection.space.queue_name(queue) for queue in queues]
+        client = Redis.from_url(connection.url)
+        return cls(names, name=name, connection=client, worker_ttl=TTL_S, serializer=JSONSerializer)
+
+    def work(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotThroughRQ("this worker has a loop of its own; start it with `toolonce work`")
+
+    def execute_job(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotThroughRQ("RQ executes nothing here")
+
+    def enlist(self) -> None:
+        """Appear in RQ's lists, and listen to its commands."""
+        self.register_birth()  # type: ignore[no-untyped-call]
+        self.set_state(WorkerStatus.STARTED)
+        self.subscribe()  # type: ignore[no-untyped-call]
+
+    def beat(self, report: Report) -> None:
+        """Tell RQ's tools and ours what this process is doing: one round trip."""
+        state = WorkerStatus.BUSY if report.busy else WorkerStatus.IDLE
+        with self.connection.pipeline(transaction=False) as pipe:
+            self.heartbeat(pipeline=pipe)
+            pipe.hset(self.key, mapping=self._shown(report, state))
+            pipe.sadd(self.redis_workers_keys, self.key)
+            pipe.execute()
+        self._state = state
+
+    def leave(self) -> None:
+        """Disappear from RQ's lists."""
+        try:
+            self.teardown()  # type: ignore[no-untyped-call]
+        except (RedisError, OSError) as error:
+            _LOG.warning("could not sign off; the registration lapses by itself: %s", error)
+        self.connection.close()
+
+    def handle_payload(self, message: Any) -> None:
+        """Of RQ's commands only shutdown is obeyed, as a drain: there is no job of RQ's to stop."""
+        try:
+            command = json.loads(message["data"]).get("command")
+        except (ValueError, TypeError, AttributeError):
+            command = None
+        if command == "shutdown":
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            _LOG.warning("ignored a command of RQ's channel: %.80r", command)
+
+    def _shown(self, report: Report, state: WorkerStatus) -> dict[Any, Any]:
+        return {
+            **self.serialize(),
+            "state": state.value,
+            "successful_job_count": report.succeeded,
+            "failed_job_count": report.failed,
+            FIELD: report.to_json(),
+        }
+
+
+class Heart:
+    """The thread that beats: at once when something changed, else as a sign of life."""
+
+    def __init__(self, worker: RegisteredWorker, report: Callable[[], Report]) -> None:
+        self._worker = worker
+        self._report = report
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat_for_ever, name="toolonce-heart", daemon=True)
+
+    def start(self) -> None:
+        self._worker.beat(self._report())
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(timeout=2)
+
+    def _beat_for_ever(self) -> None:
+        shown, silent_s = self._report(), 0.0
+        while not self._ended.wait(BEAT_S):
+            silent_s += BEAT_S
+            now = self._report()
+            if now == shown and silent_s < SIGN_OF_LIFE_S:
+                continue
+            try:
+                self._worker.beat(now)
+                shown, silent_s = now, 0.0
+            except (RedisError, OSError) as error:
+                _LOG.debug("no heartbeat: %s", error)

@@ -1,0 +1,124 @@
+"""What a worker tells about itself, and how others read it: beside RQ's own fields, in RQ's worker hash.
+
+RQ's tools show the worker as one of theirs; ours show in addition what it is doing. For people only: nothing here is
+believed over a record.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from rq.worker_registration import REDIS_WORKER_KEYS
+
+from ..store.connection import Connection
+
+FIELD = "toolonce"
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """One call that a worker runs."""
+
+    call: str
+    tool: str
+    attempt: int
+    since: float
+    """Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A worker's word about itself.
+
+    Attributes:
+        state: ``working``, ``draining`` or ``stopped``.
+        abandoned: threads whose handler overran its limit and has not come back.
+        doing: the calls it runs, the longest running first; at most 50.
+    """
+
+    namespace: str
+    state: str
+    slots: int
+    busy: int
+    succeeded: int
+    failed: int
+    retried: int
+    interrupted: int
+    given_back: int
+    refused_jobs: int
+    abandoned: int
+    version: str
+    tools: Sequence[str] = ()
+    doing: Sequence[Doing] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker as others see it; `report` is None for one that is not ours."""
+
+    name: str
+    hostname: str
+    pid: int
+    queues: tuple[str, ...]
+    state: str
+    started_at: str
+    heard_s: float
+    """Seconds since its last heartbeat, by this machine's clock and the worker's."""
+    report: Report | None = None
+    raw: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+def read_roster(connection: Connection) -> tuple[WorkerRow, ...]:
+    """The workers of this namespace that have given a sign of life lately, by name.
+
+    Raises:
+        StoreUnavailable: the store does not answer.
+    """
+    rows = []
+    for key in sorted(connection.command("SMEMBERS", REDIS_WORKER_KEYS)):
+        flat = connection.command("HGETALL", key)
+        row = _row(key.decode().rpartition(":")[2], _text(flat)) if flat else None
+        if row and row.report and row.report.namespace == connection.space.name and "death" not in row.raw:
+            rows.append(row)
+    return tuple(rows)
+
+
+def _row(name: str, stored: dict[str, str]) -> WorkerRow:
+    heard = stored.get("last_heartbeat", "")
+    return WorkerRow(
+        name=name,
+        hostname=stored.get("hostname", ""),
+        pid=int(stored.get("pid") or 0),
+        queues=tuple(queue for queue in stored.get("queues", "").split(",") if queue),
+        state=stored.get("state", ""),
+        started_at=stored.get("birth", ""),
+        heard_s=max(0.0, time.time() - _seconds(heard)) if heard else float("inf"),
+        report=_report(stored.get(FIELD, "")),
+        raw=stored,
+    )
+
+
+def _report(text: str) -> Report | None:
+    try:
+        stored = json.loads(text)
+        doing = tuple(Doing(**item) for item in stored.pop("doing", ()))
+        return Report(**stored, doing=doing)
+    except (ValueError, TypeError):  # none of ours, or of a release with other fields
+        return None
+
+
+def _seconds(moment: str) -> float:
+    return datetime.strptime(moment, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC).timestamp()
+
+
+def _text(flat: Any) -> dict[str, str]:
+    pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
+    return {name.decode(): value.decode("utf-8", "replace") for name, value in pairs}

@@ -1,0 +1,106 @@
+"""Mending what died, as one thread of every worker: the store's recovery steps, retention, and calls held for want of
+a worker like this one.
+
+Decides how often; each step is one bounded script, and any number of workers may sweep at once. Nothing in RQ's own
+state is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ..store.connection import Connection
+from ..store.crashpoints import reach
+from ..store.errors import StoreError
+from ..store.recovery import Mended, Retention, forget, steps
+from ..store.specs import ToolSpec, publish
+from ..store.states import SETTLED
+
+_LOG = logging.getLogger("toolonce.worker")
+_SLOWEST_S, _FASTEST_S = 2.0, 0.05
+_RETENTION_EVERY_S = 60.0
+_PUBLISH_EVERY_S = 10.0
+_REPEATS = 20
+"""Steps of one kind in a row while there is more; then the others get their turn."""
+
+
+class Sweep:
+    """The sweep of one worker."""
+
+    def __init__(self, connection: Connection, worker: str, *, lease_ms: int, retention: Retention) -> None:
+        self._connection = connection
+        self._worker = worker
+        self._grace_ms = min(5_000, lease_ms)
+        self._every_s = min(_SLOWEST_S, lease_ms / 4000)
+        self._retention = retention
+        self._queues: tuple[str, ...] = ()
+        self._specs: list[ToolSpec] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
+
+    def start(self, queues: Sequence[str], specs: Sequence[ToolSpec]) -> None:
+        self._queues, self._specs = tuple(queues), list(specs)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(timeout=5)
+
+    def once(self) -> int | None:
+        """One round of recovery; ms until a delayed call is due, None for none.
+
+        Raises:
+            StoreError: the store could not be asked.
+        """
+        due: int | None = None
+        for step in steps(self._connection.space, self._queues, self._worker, grace_ms=self._grace_ms):
+            reach("in_recovery")
+            for _ in range(_REPEATS):
+                mended, due = _read(self._connection.run(step))
+                _report(mended)
+                if not mended.more:
+                    break
+        return due
+
+    def _sweep_for_ever(self) -> None:
+        pause, retention_at, publish_at = 0.0, 0.0, time.monotonic() + _PUBLISH_EVERY_S
+        while not self._ended.wait(pause):
+            now, pause = time.monotonic(), self._every_s
+            try:
+                due = self.once()
+                if due is not None:
+                    pause = min(pause, max(_FASTEST_S, due / 1000))
+                if now >= retention_at:
+                    retention_at = now + _RETENTION_EVERY_S
+                    self._forget()
+                if now >= publish_at:
+                    # Frees calls that another worker, of another version, had to hold for want of this one.
+                    publish_at = now + _PUBLISH_EVERY_S
+                    self._connection.run(publish(self._connection.space, self._specs))
+            except StoreError as error:
+                _LOG.warning("recovery waits for the store: %s", error)
+            except Exception:
+                _LOG.exception("a round of recovery failed; the next one tries again")
+
+    def _forget(self) -> None:
+        for state in SETTLED:
+            while not self._ended.is_set():
+                mended = self._connection.run(forget(self._connection.space, state, self._retention))
+                _report(mended)
+                if not mended.more:
+                    break
+
+
+def _read(answer: Any) -> tuple[Mended, int | None]:
+    """A step's answer; `tick` alone also says when it is needed next."""
+    return answer if isinstance(answer, tuple) else (answer, None)
+
+
+def _report(mended: Mended) -> None:
+    done = {word: count for word, count in mended.counts.items() if count and word not in {"suspected", "available"}}
+    if done:
+        _LOG.info("recovery: %s", ", ".join(f"{count} {word}" for word, count in done.items()))
