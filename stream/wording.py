@@ -7,6 +7,7 @@ an unknown call's text forbids claiming success and forbids calling again. Knows
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ..store.outcomes import Failure, Outcome
 from ..store.states import State
@@ -14,8 +15,8 @@ from ..store.states import State
 _NOTHING_RAN = "Nothing was executed."
 _CORRECT = "Correct the arguments and call it again."
 
-# Failure code -> (what happened, what to do). `{tool}` is the tool's name.
-_FAILURES: dict[str, tuple[str, str]] = {
+# Code of a refusal -> (what happened, what to do). `{tool}` is the tool's name.
+_REFUSALS: dict[str, tuple[str, str]] = {
     "invalid_arguments": (f"The arguments for {{tool}} were not accepted. {_NOTHING_RAN}", _CORRECT),
     "invalid_json": (f"The arguments for {{tool}} were not valid JSON. {_NOTHING_RAN}", _CORRECT),
     "not_an_object": (f"The arguments for {{tool}} were not a JSON object. {_NOTHING_RAN}", _CORRECT),
@@ -29,13 +30,17 @@ _FAILURES: dict[str, tuple[str, str]] = {
         "Use only the tools that are offered, by their exact names.",
     ),
     "denied": (
-        f"The call of {{tool}} was denied by a person. {_NOTHING_RAN}",
+        f"The call of {{tool}} was denied. {_NOTHING_RAN}",
         "Do not call it again unless you are asked to; say that it was not done.",
     ),
     "predecessor": (
         f"{{tool}} was not run, because the call it had to follow did not succeed. {_NOTHING_RAN}",
         "Look at the result of that call first; make a new call if this one is still wanted.",
     ),
+}
+
+# Code of a failure -> the same. A tool chooses its own codes, so none of these may say that nothing was executed.
+_FAILURES: dict[str, tuple[str, str]] = {
     "deadline_exceeded": (
         "{tool} did not succeed before its deadline.",
         "Say that it failed. Call it again only if it is still wanted.",
@@ -123,7 +128,8 @@ def _unadmitted(outcome: Outcome) -> bool:
 
 def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     state = outcome.state or State.REFUSED
-    return _STATES[state] if state is State.UNKNOWN else _FAILURES.get(code, _STATES[state])
+    codes = {State.REFUSED: _REFUSALS, State.FAILED: _FAILURES}.get(state, {})
+    return codes.get(code, _STATES[state])
 
 
 def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure | None) -> str:
@@ -133,8 +139,18 @@ def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure |
 
 def _facts(failure: Failure) -> Iterator[str]:
     """The places where the arguments break the schema, where these are known; otherwise the failure's own line."""
-    errors = failure.details.get("errors")
-    if errors:
-        yield from (f"At {error.get('path', '$')}: {error.get('expected', 'not valid')}" for error in errors)
+    listed = failure.details.get("errors")
+    places = [_place(error) for error in listed] if isinstance(listed, list) else []
+    if places and all(places):
+        yield from filter(None, places)
     elif failure.message:
         yield f"Reason: {failure.message}"
+
+
+def _place(error: Any) -> str | None:
+    """One place and what was expected there; None where a tool's own details mean something else by ``errors``."""
+    match error:
+        case {"path": str(path), "expected": str(expected)}:
+            return f"At {path}: {expected}"
+        case _:
+            return None

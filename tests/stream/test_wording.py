@@ -64,13 +64,23 @@ def test_what_never_ran_says_so(state: State | None, code: str) -> None:
     assert "`pay`" in text
 
 
-@pytest.mark.parametrize("code", ["tool_error", "attempts_exhausted", "deadline_exceeded", "interrupted"])
+@pytest.mark.parametrize(
+    "code", ["tool_error", "attempts_exhausted", "deadline_exceeded", "interrupted", *REASONS, "denied", "unknown_tool"]
+)
 def test_a_failure_gives_its_reason_and_never_says_that_nothing_ran(code: str) -> None:
     text = told(State.FAILED, code, "card declined")
 
     assert text.startswith(f"Error [{code}]: ")
     assert "Reason: card declined" in text
     assert "Nothing was executed" not in text
+
+
+@pytest.mark.parametrize("errors", ["text", 5, [], ["a"], [{}], [{"path": "$", "expected": "x"}, 1], {"path": "$"}])
+def test_a_tools_own_details_are_never_mistaken_for_places(errors: Any) -> None:
+    text = told(State.FAILED, "tool_error", "card declined", details={"errors": errors})
+
+    assert "Reason: card declined" in text
+    assert "At $" not in text
 
 
 @pytest.mark.parametrize("reason", ["", "approval", "order", "no_worker", "duplicate", "store_went_back"])
