@@ -26,7 +26,7 @@ from .keys import Namespace
 from .scripts import Arg, Invocation
 
 T = TypeVar("T")
-_LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+LOST = (RedisConnectionError, RedisTimeoutError, OSError)
 _WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
 
 
@@ -62,7 +62,7 @@ class Link:
         """One plain command, never sent again (BLMOVE). Raises redis-py's errors as they are; the link stays usable."""
         try:
             return self._exchange(args, timeout=timeout)
-        except _LOST:
+        except LOST:
             self._raw.disconnect()
             raise
 
@@ -90,13 +90,13 @@ class Link:
                 return attempt()
             except OutOfMemoryError as error:
                 raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
-            except _LOST as error:
+            except LOST as error:
                 self._raw.disconnect()
                 tries += 1
-                pause = _pause(tries)
-                if time.monotonic() + pause > until:
-                    raise StoreUnavailable(f"no answer from Redis: {_brief(error)}") from error
-                time.sleep(pause)
+                wait = pause(tries)
+                if time.monotonic() + wait > until:
+                    raise StoreUnavailable(f"no answer from Redis: {brief(error)}") from error
+                time.sleep(wait)
 
 
 class Connection:
@@ -159,7 +159,7 @@ class Connection:
     def _borrowed(self) -> Iterator[Link]:
         try:
             raw: Any = self.pool.get_connection()
-        except _LOST:
+        except LOST:
             raw = self.pool.make_connection()  # connects when it sends, and is patient there
             link = Link(raw, self._patience)
             try:
@@ -173,11 +173,13 @@ class Connection:
             self.pool.release(raw)
 
 
-def _pause(tries: int) -> float:
+def pause(tries: int) -> float:
+    """Seconds to wait before the next re-send; grows, with jitter."""
     state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
     state.attempt_number = tries
     return _WAIT(state)
 
 
-def _brief(error: RedisError | OSError) -> str:
+def brief(error: RedisError | OSError) -> str:
+    """An error of the line in a few words."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -7,8 +7,9 @@ other is told what is true now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from .answers import failure_json
 from .keys import Namespace
@@ -20,11 +21,11 @@ from .states import Operation, State
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Who says it, why, and under which request id ("" for none)."""
+    """Who says it, why, and under which request id; without one of the caller's each word gets its own."""
 
     actor: str
     reason: str = ""
-    request_id: str = ""
+    request_id: str = field(default_factory=lambda: uuid4().hex)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,12 @@ def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP)
     return Invocation(load("forget"), space.root, (state, keep.body_ms, keep.tombstone_ms, most), read)
 
 
+def purge(space: Namespace, calls: Sequence[str]) -> Invocation[tuple[str, ...]]:
+    """Forget the bodies of these calls now, on an operator's word; tombstones stay, so that none of them runs again.
+    Per call ``forgotten``, ``open`` (not settled, nothing done) or ``gone``."""
+    return Invocation(load("purge"), space.root, tuple(calls), lambda reply: tuple(word.decode() for word in reply))
+
+
 @dataclass(frozen=True, slots=True)
 class ReadBack:
     """An unknown call whose tool is to be asked what happened; `asked` counts the times before."""

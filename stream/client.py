@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..store import operators, reading
 from ..store.connection import Connection
@@ -17,11 +17,13 @@ from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
 from ..store.waiting import Wakeups
-from .replies import Message, history, replies
+from .replies import history, replies
+from .reply_shape import Message
 from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
 URL_VARIABLE = "TOOLONCE_REDIS_URL"
+T = TypeVar("T")
 
 
 class Client:
@@ -105,7 +107,7 @@ class Client:
         word = operators.Word(actor, reason)
         return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word))
 
-    def run(self, invocation: Invocation[Any]) -> Any:
+    def run(self, invocation: Invocation[T]) -> T:
         """Run one store operation; for tools that look deeper than a harness does."""
         return self._connection.run(invocation)
 
@@ -126,16 +128,64 @@ class Client:
         return Batch(self, submitting.turn_id, drive(self._connection, submitting.steps(self._specs)), turn)
 
 
-class Batch:
+class BatchView:
+    """What a batch shows without asking the store: the same for the blocking and the async client.
+
+    Attributes:
+        outcomes: one per call, in call order, as last read.
+        turn: the decoded turn it was submitted from; None where it was picked up by its turn id.
+    """
+
+    def __init__(self, terms: Terms, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None) -> None:
+        self._terms = terms
+        self.turn_id = turn_id
+        self.turn = turn
+        self.outcomes = tuple(outcomes)
+
+    @property
+    def any_pending(self) -> bool:
+        """True while an answer may still come without anyone asking."""
+        return any(outcome.pending for outcome in self.outcomes)
+
+    def replies(self, dialect: str | None = None) -> list[Message]:
+        """One provider-shaped result per call, to append after `history`."""
+        chosen, came_in = self._dialects(dialect)
+        return replies(chosen, self.outcomes, turn_id=self.turn_id, came_in=came_in)
+
+    def history(self, dialect: str | None = None) -> list[Message]:
+        """The assistant message to append before the replies.
+
+        Raises:
+            StoreMisuse: the batch was picked up by its turn id; the turn's text is not stored.
+        """
+        if self.turn is None:
+            raise StoreMisuse("history() needs the turn itself; keep it in the harness, or decode it again")
+        return history(self._dialects(dialect)[0], self.turn, turn_id=self.turn_id)
+
+    @property
+    def _turn_key(self) -> str:
+        return self._terms.turn(self.turn_id).key
+
+    @property
+    def _channel(self) -> str:
+        return self._terms.space.wake_channel(self._turn_key)
+
+    def _dialects(self, dialect: str | None) -> tuple[str, str | None]:
+        came_in = self.turn.dialect if self.turn else None
+        chosen = dialect or came_in
+        if chosen is None:
+            raise StoreMisuse("name the dialect: this batch was not made from a decoded turn")
+        return chosen, came_in
+
+
+class Batch(BatchView):
     """The calls of one turn and what became of them so far, in call order."""
 
     def __init__(
         self, client: Client, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None = None
     ) -> None:
+        super().__init__(client.terms, turn_id, outcomes, turn)
         self._client = client
-        self.turn_id = turn_id
-        self.turn = turn
-        self.outcomes = tuple(outcomes)
 
     def wait(self, timeout: float | None = None) -> tuple[Outcome, ...]:
         """Wait until every call is settled or unknown; when the time is up, pending ones say so.
@@ -157,45 +207,18 @@ class Batch:
 
     def refresh(self) -> tuple[Outcome, ...]:
         """Read what is known now."""
-        fresh = self._client.run(reading.turn(self._client.terms.space, self._turn_key))
+        fresh = self._client.run(reading.turn(self._terms.space, self._turn_key))
         self.outcomes = merged(self.outcomes, fresh)
         return self.outcomes
-
-    def replies(self, dialect: str | None = None) -> list[Message]:
-        """One provider-shaped result per call, to append after `history`."""
-        chosen, came_in = self._dialects(dialect)
-        return replies(chosen, self.outcomes, turn_id=self.turn_id, came_in=came_in)
-
-    def history(self, dialect: str | None = None) -> list[Message]:
-        """The assistant message to append before the replies.
-
-        Raises:
-            StoreMisuse: the batch was picked up by its turn id; the turn's text is not stored.
-        """
-        if self.turn is None:
-            raise StoreMisuse("history() needs the turn itself; keep it in the harness, or decode it again")
-        return history(self._dialects(dialect)[0], self.turn, turn_id=self.turn_id)
-
-    @property
-    def _turn_key(self) -> str:
-        return self._client.terms.turn(self.turn_id).key
-
-    def _dialects(self, dialect: str | None) -> tuple[str, str | None]:
-        came_in = self.turn.dialect if self.turn else None
-        chosen = dialect or came_in
-        if chosen is None:
-            raise StoreMisuse("name the dialect: this batch was not made from a decoded turn")
-        return chosen, came_in
 
     def _changes(self, timeout: float | None) -> Iterator[tuple[Outcome, ...]]:
         """The outcomes each time something came to rest, until nothing is pending or the time is up."""
         yield self.outcomes
-        if not any(outcome.pending for outcome in self.outcomes):
+        if not self.any_pending:
             return
         until = None if timeout is None else time.monotonic() + timeout
-        channel = self._client.terms.space.wake_channel(self._turn_key)
-        with self._client.wakeups().watch(channel) as bell:
-            while any(outcome.pending for outcome in self.outcomes):
+        with self._client.wakeups().watch(self._channel) as bell:
+            while self.any_pending:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 rang = bell.wait(left)
                 bell.clear()

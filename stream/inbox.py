@@ -120,7 +120,7 @@ class Consumer:
             yield from _deliveries(tenant, reply[1])
 
     def _read(self, tenants: list[str], start: str, block_s: float | None) -> Iterator[Delivered]:
-        """New entries (start ``>``, waiting for them), or those that this consumer has taken and not finished (``0``)."""
+        """New entries (start ``>``, waiting for them), or those that this consumer took and did not finish (``0``)."""
         if not tenants:
             return
         keys = [self._space.inbox(tenant) for tenant in tenants]

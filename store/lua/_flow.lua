@@ -155,7 +155,7 @@ local function end_waiting(call, from, to, event, why)
   local details = { attempts = attempts, reason = event.reason }
   if attempts > 0 then
     why = why .. '; attempts made before: ' .. attempts
-    details.last_error = got[2] and got[2] ~= '' and cjson.decode(got[2]) or nil
+    details.last_error = got[2] and got[2] ~= '' and cjson.decode(got[2]).message or nil
   else
     why = 'not run: ' .. why
   end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- forget: retention. First the body of a settled call goes and a tombstone stays, later the tombstone goes too.
--- uses: ledger
+-- uses: ledger forget
 -- KEYS[1] = root of the namespace
 -- ARGV    = state, body kept for ms, tombstone kept for ms, most calls in this step
 -- RETURNS {bodies forgotten, tombstones removed}
@@ -12,12 +12,7 @@ end
 local index, tombs = root .. 'in:' .. state, root .. 'tombs:' .. state
 local bodies, gone = 0, 0
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', whole(now - tonumber(ARGV[2])), 'LIMIT', 0, most)) do
-  redis.call('HDEL', record_of(call), 'args', 'result', 'marks', 'echo')
-  redis.call('HSET', record_of(call), 'forgotten', 1)
-  redis.call('DEL', root .. 'history:' .. call, root .. 'evidence:' .. call)
-  local entered = redis.call('ZSCORE', index, call)
-  redis.call('ZREM', index, call)
-  redis.call('ZADD', tombs, entered, call)
+  forget_body(call, state)
   bodies = bodies + 1
 end
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', whole(now - tonumber(ARGV[3])), 'LIMIT', 0, most)) do

@@ -1,0 +1,101 @@
+"""The same as `connection`, over asyncio: runs invocations, and sends them again when a reply is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, TypeVar
+
+from redis.asyncio import ConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, OutOfMemoryError
+
+from .connection import LOST, Patience, brief, pause
+from .errors import StoreFull, StoreUnavailable
+from .keys import Namespace
+from .scripts import Arg, Invocation
+
+T = TypeVar("T")
+
+
+class AsyncConnection:
+    """A server and a namespace, for one event loop.
+
+    Args:
+        connections: most connections at once; more operations than that wait their turn.
+    """
+
+    def __init__(
+        self, url: str, *, namespace: str = "toolonce", patience: Patience | None = None, connections: int = 16
+    ) -> None:
+        self.url = url
+        self.space = Namespace(namespace)
+        self._patience = patience or Patience()
+        self._turns = asyncio.Semaphore(connections)
+        self._pool: Any = ConnectionPool.from_url(
+            url,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=self._patience.reply,
+            socket_connect_timeout=self._patience.reply,
+            max_connections=connections + 8,
+            protocol=2,
+        )
+
+    async def run(self, invocation: Invocation[T]) -> T:
+        """Run one operation.
+
+        Raises:
+            StoreUnavailable: no answer within the patience; safe to do again.
+            StoreFull: the server has no memory left for this operation; nothing was written.
+        """
+        try:
+            return invocation.read(await self._persist(invocation.command()))
+        except NoScriptError:
+            return invocation.read(await self._persist(invocation.full_command()))
+
+    async def command(self, *args: Arg) -> Any:
+        """One plain command that may be sent again after a lost reply."""
+        return await self._persist(args)
+
+    def listener(self) -> Any:
+        """A raw connection for subscriptions, not connected yet; it may stay silent for any time."""
+        raw = self._pool.make_connection()
+        raw.socket_timeout = None
+        return raw
+
+    async def close(self) -> None:
+        await self._pool.disconnect()
+
+    async def _persist(self, args: tuple[Arg, ...]) -> Any:
+        until = time.monotonic() + self._patience.total
+        tries = 0
+        while True:
+            try:
+                async with self._turns:
+                    return await self._exchange(args)
+            except OutOfMemoryError as error:
+                raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
+            except LOST as error:
+                tries += 1
+                wait = pause(tries)
+                if time.monotonic() + wait > until:
+                    raise StoreUnavailable(f"no answer from Redis: {brief(error)}") from error
+                await asyncio.sleep(wait)
+
+    async def _exchange(self, args: tuple[Arg, ...]) -> Any:
+        raw = await self._pool.get_connection()
+        healthy = False
+        try:
+            await raw.send_command(*args)
+            try:
+                reply = await raw.read_response()
+            except (NoScriptError, OutOfMemoryError):
+                healthy = True
+                raise
+            healthy = True
+            return reply
+        finally:
+            if not healthy:
+                await raw.disconnect()  # a cancelled or failed read would leave a stale reply for the next user
+            await self._pool.release(raw)

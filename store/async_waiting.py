@@ -1,0 +1,89 @@
+"""The same as `waiting`, over asyncio: one connection tells any number of waiters when a call came to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from .async_connection import AsyncConnection
+from .waiting import RECONNECT_S
+
+
+class AsyncWakeups:
+    """Subscriptions of one event loop. The task that listens starts with the first waiter."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self._bells: dict[str, set[asyncio.Event]] = {}
+        self._confirmed: set[str] = set()
+        self._raw: Any = None
+        self._task: asyncio.Task[None] | None = None
+        self._sending = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def watch(self, channel: str) -> AsyncIterator[asyncio.Event]:
+        """A bell for one channel. It rings (is set) once the subscription stands, and at each message."""
+        bell = asyncio.Event()
+        bells = self._bells.setdefault(channel, set())
+        bells.add(bell)
+        try:
+            if self._task is None:
+                self._task = asyncio.create_task(self._listen(), name="toolonce-wakeups")
+            if channel in self._confirmed:
+                bell.set()
+            elif len(bells) == 1:
+                await self._send("SUBSCRIBE", channel)
+            yield bell
+        finally:
+            bells.discard(bell)
+            if not bells:
+                self._bells.pop(channel, None)
+                self._confirmed.discard(channel)
+                await self._send("UNSUBSCRIBE", channel)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        if self._raw is not None:
+            await self._raw.disconnect()
+
+    async def _send(self, *words: str) -> None:
+        async with self._sending:
+            if self._raw is not None:
+                with contextlib.suppress(RedisError, OSError):  # the listener notices, and subscribes anew
+                    await self._raw.send_command(*words)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._connect()
+                while True:
+                    self._hear(await self._raw.read_response(timeout=None))
+            except (RedisError, OSError):
+                self._raw = None
+                await asyncio.sleep(RECONNECT_S)
+
+    async def _connect(self) -> None:
+        raw = self._connection.listener()
+        await raw.connect()
+        async with self._sending:
+            self._raw = raw
+            self._confirmed.clear()
+            if self._bells:
+                await raw.send_command("SUBSCRIBE", *self._bells)
+
+    def _hear(self, message: Any) -> None:
+        if not isinstance(message, list) or len(message) < 2 or message[1] is None:
+            return
+        channel = message[1].decode()
+        if message[0] == b"subscribe":
+            self._confirmed.add(channel)
+        if message[0] in (b"subscribe", b"message"):
+            for bell in self._bells.get(channel, ()):
+                bell.set()

@@ -1,0 +1,155 @@
+"""The same client over asyncio; `client` has the words, `submission` the rules.
+
+Made inside a running event loop. Any number of concurrent waits share one connection; operations share a few more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from typing import Any, TypeVar
+
+from ..store import operators, reading
+from ..store.async_connection import AsyncConnection
+from ..store.async_waiting import AsyncWakeups
+from ..store.errors import StoreMisuse
+from ..store.keyring import Keyring
+from ..store.outcomes import Outcome
+from ..store.scripts import Invocation
+from .client import BatchView, merged, url_from_environment
+from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
+from .turn import RejectedCall, ToolCall, TurnResult
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """A harness's door; see `Client` for arguments, results and errors."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        scope: str,
+        namespace: str = "toolonce",
+        tenant: str = "",
+        keyring: Keyring | None = None,
+        connections: int = 16,
+    ) -> None:
+        self._connection = AsyncConnection(url or url_from_environment(), namespace=namespace, connections=connections)
+        keys = keyring if keyring is not None else Keyring.from_environment()
+        self.terms = Terms(self._connection.space, scope, tenant, keys)
+        self._specs = SpecCache()
+        self._wakeups = AsyncWakeups(self._connection)
+
+    async def submit(
+        self, turn: TurnResult, *, turn_id: str | None = None, intent: Intent = None, ordered: bool = False
+    ) -> AsyncBatch:
+        calls = asked_of(turn)
+        usable = usable_turn_id(turn_id, turn.turn_id)
+        return await self._drive(Submitting(self.terms, usable, tuple(calls), intent, ordered), turn)
+
+    async def submit_calls(
+        self,
+        calls: Iterable[ToolCall | RejectedCall],
+        *,
+        turn_id: str,
+        intent: Intent = None,
+        ordered: bool = False,
+    ) -> AsyncBatch:
+        usable = usable_turn_id(turn_id, None)
+        return await self._drive(Submitting(self.terms, usable, tuple(asked(call) for call in calls), intent, ordered))
+
+    async def batch(self, turn_id: str) -> AsyncBatch:
+        outcomes = await self.run(reading.turn(self.terms.space, self.terms.turn(turn_id).key))
+        if not outcomes:
+            raise StoreMisuse(f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}")
+        return AsyncBatch(self, turn_id, outcomes)
+
+    async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
+        return await self.run(operators.cancel(self.terms.space, operators.Seen(key), operators.Word(actor, reason)))
+
+    async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        word = operators.Word(actor, reason)
+        return await self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word))
+
+    async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        word = operators.Word(actor, reason)
+        return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word))
+
+    async def run(self, invocation: Invocation[T]) -> T:
+        return await self._connection.run(invocation)
+
+    def wakeups(self) -> AsyncWakeups:
+        return self._wakeups
+
+    async def close(self) -> None:
+        await self._wakeups.close()
+        await self._connection.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> AsyncBatch:
+        steps: Generator[Invocation[Any], Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
+        answer: Any = None
+        while True:
+            try:
+                operation = steps.send(answer)
+            except StopIteration as stop:
+                return AsyncBatch(self, submitting.turn_id, stop.value, turn)
+            answer = await self._connection.run(operation)
+
+
+class AsyncBatch(BatchView):
+    """The calls of one turn and what became of them so far; see `Batch`."""
+
+    def __init__(
+        self, client: AsyncClient, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None = None
+    ) -> None:
+        super().__init__(client.terms, turn_id, outcomes, turn)
+        self._client = client
+
+    async def wait(self, timeout: float | None = None) -> tuple[Outcome, ...]:
+        async for _ in self._changes(timeout):
+            pass
+        return self.outcomes
+
+    async def as_completed(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+        given: set[str] = set()
+        async for outcomes in self._changes(timeout):
+            for outcome in outcomes:
+                if not outcome.pending and outcome.key not in given:
+                    given.add(outcome.key)
+                    yield outcome
+
+    async def refresh(self) -> tuple[Outcome, ...]:
+        fresh = await self._client.run(reading.turn(self._terms.space, self._turn_key))
+        self.outcomes = merged(self.outcomes, fresh)
+        return self.outcomes
+
+    async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:
+        yield self.outcomes
+        if not self.any_pending:
+            return
+        until = None if timeout is None else time.monotonic() + timeout
+        async with self._client.wakeups().watch(self._channel) as bell:
+            while self.any_pending:
+                left = None if until is None else max(0.0, until - time.monotonic())
+                rang = await _rings(bell, left)
+                bell.clear()
+                yield await self.refresh()
+                if not rang:
+                    return
+
+
+async def _rings(bell: asyncio.Event, timeout: float | None) -> bool:
+    try:
+        await asyncio.wait_for(bell.wait(), timeout)
+    except TimeoutError:
+        return False
+    return True
