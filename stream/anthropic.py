@@ -137,7 +137,7 @@ class AnthropicReader(DialectReader):
 
     def _message_start(self, frame: Frame) -> None:
         message = mapping(frame.get("message"))
-        repeats = message.get("id") == self.turn.turn_id and not self._blocks
+        repeats = self.turn.turn_id is not None and message.get("id") == self.turn.turn_id and not self._blocks
         if self._started and not repeats:
             self.turn.violate("a second message_start")
         if any(block.get("type") == "tool_use" for block in mappings(message.get("content"))):
@@ -186,6 +186,8 @@ class AnthropicReader(DialectReader):
             self._input(block, delta.get("partial_json"))
         elif kind == "citations_delta":
             block.grow("citations", delta.get("citation"))
+        elif "partial_json" in delta:
+            self.turn.violate("arguments in a delta of another type")
         elif isinstance(kind, str) and kind in _GROWING:
             self._grow(block, kind, delta)
 

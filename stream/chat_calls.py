@@ -172,8 +172,7 @@ def _name(entry: Frame, tag: str | None) -> object:
 
 def _late_id(slot: _Slot, name: object) -> bool:
     """Whether the entry brings the id of a call that had none so far, and no other call."""
-    call = slot.call
-    return slot.id is None and call is not None and not call.pieces and call.name in ("", name)
+    return slot.id is None and slot.call is not None and slot.call.name in ("", name)
 
 
 def _entry(slot: _Slot, settled: Settled) -> Frame:

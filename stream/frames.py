@@ -70,9 +70,9 @@ def error_event(data: bytes) -> ProviderError:
 
 def stray_error(lines: list[bytes]) -> ProviderError | None:
     """An error document among lines that are no SSE, written over one line or several."""
-    starts = [number for number, line in enumerate(lines) if line[:1] in (b"{", b"[")]
+    starts = [number for number, line in enumerate(lines) if line.lstrip().startswith((b"{", b"["))]
     for start in starts[:_MAX_STRAY_STARTS]:
-        text = b"\n".join(lines[start:]).decode("utf-8", "replace")
+        text = b"\n".join(lines[start:]).decode("utf-8", "replace").lstrip()
         try:
             value, _ = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ class GenerateCalls:
             self._open.append(partial)
             self._piece(partial, piece)
         else:
-            call.add(piece.get("args"))
+            call.add_value(piece.get("args"))
             call.finish()
         return call
 
@@ -118,7 +118,7 @@ class GenerateCalls:
             self._turn.violate("arguments of one call came whole and in pieces")
             return
         try:
-            partial.call.add(partial.assembly.value() if partial.filled else partial.args)
+            partial.call.add_value(partial.assembly.value() if partial.filled else partial.args)
         except BadPath as bad:
             self._turn.violate(str(bad))
         partial.call.finish()

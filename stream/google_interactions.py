@@ -144,8 +144,10 @@ class InteractionsReader(DialectReader):
                 self._say(delta)
         elif delta.get("type") == "arguments_delta":
             step.call.add(delta.get("arguments"))
+        elif "arguments" in delta:
+            self.turn.violate("arguments in a delta of another type")
         else:
-            step.call.echo |= without(delta, "type", "arguments")
+            step.call.echo |= without(delta, "type")
 
     def _say(self, part: Frame) -> None:
         if part.get("type") == "text":

@@ -5,6 +5,7 @@ Decides nothing: a dialect writes it, ``verdict.py`` reads it. Must not know any
 
 from __future__ import annotations
 
+from json import dumps
 from typing import Any
 
 from .arguments import joined
@@ -161,11 +162,15 @@ class OpenCall:
         if self.name:
             self._turn.drafts.arguments(self.number, piece, self.pieces)
 
+    def add_value(self, value: object) -> None:
+        """Arguments from a place where an object is due; a text there is a JSON string, never parsed as an object."""
+        self.add(dumps(value) if isinstance(value, str) and value else value)
+
     def open_with(self, value: object) -> None:
         """Arguments in the event that opens the call: a placeholder when empty, else all there is."""
         if value not in (None, "", {}):
             self.opener = value
-            self.add(value)
+            self.add_value(value)
 
     def replace(self, piece: object) -> None:
         """A final form takes the place of the pieces. No draft: the pieces were shown, or the final itself."""

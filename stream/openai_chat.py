@@ -105,6 +105,8 @@ class ChatReader(DialectReader):
 
     def _finish(self, reason: object) -> None:
         if reason not in (None, ""):
+            if self._done:
+                self.turn.violate("a finish reason after [DONE]")
             word = text(reason) or str(reason)
             self._reasons.append(word)
             self.turn.end(FINISH_REASONS.get(word, "withheld"), word)

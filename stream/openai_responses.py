@@ -12,7 +12,7 @@ from .assembly import Settled
 from .dialect import DialectReader, Frame, mapping, mappings
 from .frames import error_in
 from .open_turn import OpenTurn
-from .response_items import OURS, Items, Slot, kind_of
+from .response_items import Items, Slot, arguments_of, kind_of
 from .turn import Dialect, Kind, TurnOutcome
 
 # Events after which nothing may come.
@@ -88,7 +88,7 @@ class ResponsesReader(DialectReader):
             if slot is None or slot.call is None:
                 items.append(item)
             elif slot.call in settled:
-                items.append({**item, OURS[item["type"]][1]: settled.text_of(slot.call)})
+                items.append(slot.echo(settled.text_of(slot.call)))
         return items
 
     def _item_added(self, frame: Frame) -> None:
@@ -99,7 +99,7 @@ class ResponsesReader(DialectReader):
             self.turn.violate("two announcements for one output_index")
         slot.announced = True
         if slot.call is not None:
-            slot.fragment(slot.item.get(OURS[slot.item["type"]][1]))
+            slot.fragment(arguments_of(slot.item))
 
     def _item_done(self, frame: Frame) -> None:
         slot = self._described(frame)

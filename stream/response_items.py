@@ -51,6 +51,13 @@ class Slot:
         self.status: object = None
         self.listed = False
 
+    def echo(self, text: str) -> Frame:
+        """The call as an item to send back; a call whose item never came is given one."""
+        assert self.call is not None
+        tag = next(tag for tag, (kind, _) in OURS.items() if kind == self.call.kind)
+        item = self.item or {"call_id": self.call.call_id, "name": self.call.name}
+        return {**item, "type": tag, OURS[tag][1]: text}
+
     def describe(self, turn: OpenTurn, item: Frame) -> None:
         """Take over what an item says about its call, apart from the arguments."""
         self.item = item
@@ -96,6 +103,10 @@ def _call_id(slot: Slot | None) -> str | None:
     return slot.call.call_id if slot and slot.call else None
 
 
+def _name(slot: Slot) -> str | None:
+    return slot.call.name if slot.call else None
+
+
 def _as_text(final: Any) -> str:
     return final if isinstance(final, str) else json.dumps(final)
 
@@ -124,6 +135,8 @@ class Items:
             return
         slot = self._find(position, item)
         if slot is None:
+            if any(_call_id(slot) == item.get("call_id") for slot in self.streamed.values() if self._other(slot, kind)):
+                self._turn.violate("a call changed its type")
             slot = Slot(self._turn.open_call(kind))
             self.unannounced.append(slot)
         slot.listed = True
@@ -140,8 +153,11 @@ class Items:
         in_place = self.streamed.get(position)
         if in_place in same_id or (in_place in free and not _call_id(in_place)):
             return in_place
-        same_text = [slot for slot in same_id if arguments_of(item) in slot.finals]
-        return next(iter(same_text or same_id), None)
+        same = [slot for slot in same_id if arguments_of(item) in slot.finals and _name(slot) == item.get("name")]
+        return next(iter(same or same_id), None)
+
+    def _other(self, slot: Slot, kind: Kind) -> bool:
+        return slot.call is not None and slot.call.kind != kind
 
     def complete(self) -> list[tuple[Frame, Slot | None]]:
         """Every item once, in the order of the response: the final list if it lacks nothing."""
