@@ -70,7 +70,7 @@ def sendable(value: Any) -> Any:
     """
     match value:
         case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case float() if not math.isfinite(value):
             return str(value)
         case dict():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..store.parts import FilePart, ImagePart, JsonPart, Part
-from .reply_answers import Answer, text_of
+from .reply_answers import Answer, json_text, text_of
 from .reply_ids import IdRule
 from .reply_shape import Ids, Message, WrittenCall
 
@@ -21,6 +21,10 @@ _FOREIGN = "skip_thought_signature_validator"
 
 _MEDIA = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 _EXACT = 2**53
+
+# Levels of a result sent as structure; a deeper one goes as JSON text. The service reads structures by a parser that
+# stops at 100 nested messages, and each level costs it more than one.
+_DEEPEST = 32
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
@@ -58,9 +62,19 @@ def _id(call_id: str | None) -> Message:
 def _output(parts: Sequence[Part]) -> Any:
     match parts:
         case [JsonPart(value)]:
-            return _in_doubles(value)
+            return _in_doubles(value) if _fits(value, _DEEPEST) else json_text(value)
         case _:
             return text_of(parts)
+
+
+def _fits(value: Any, levels: int) -> bool:
+    match value:
+        case dict():
+            return levels > 0 and all(_fits(member, levels - 1) for member in value.values())
+        case list():
+            return levels > 0 and all(_fits(member, levels - 1) for member in value)
+        case _:
+            return True
 
 
 def _in_doubles(value: Any) -> Any:

@@ -167,6 +167,16 @@ def test_google_is_given_the_digits_of_integers_that_its_doubles_cannot_hold() -
     }  # fmt: skip
 
 
+@EACH
+def test_a_deeply_nested_value_still_has_its_result(dialect: Dialect) -> None:
+    value: Any = []
+    for _ in range(700):
+        value = [value]
+    asked = turn(dialect, THREE[:1])
+
+    assert problem(dialect, exchange(dialect, asked, outcomes(asked, value=value))) is None
+
+
 def test_google_is_given_an_id_only_where_one_came() -> None:
     asked = turn("google-generate", [Asked("quote", None), Asked("quote", "g1")])
 

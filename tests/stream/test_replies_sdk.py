@@ -165,6 +165,21 @@ def test_google_takes_interaction_steps(server: ProviderServer, source: Dialect)
     assert server.requests[0][1]["input"] == steps
 
 
+def test_results_alone_are_taken_where_the_server_keeps_the_calls(server: ProviderServer) -> None:
+    openai, genai = pytest.importorskip("openai"), pytest.importorskip("google.genai")
+    made = turn("openai-responses")
+    items = replies("openai-responses", outcomes(made, value=1), turn_id="turn_1")
+    steps = replies("google-interactions", outcomes(made, value=1), turn_id="turn_1", came_in="openai-responses")
+
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0) as client:
+        client.responses.create(model="m", input=items, previous_response_id="turn_1")
+    with genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=server.url)) as client:
+        client.interactions.create(model="m", input=steps, previous_interaction_id="turn_1")
+
+    assert server.refusals == []
+    assert [body["input"] for _, body in server.requests] == [items, steps]
+
+
 # Items that the libraries' stable types do not know: a beta's blocks, and inventions that decoders must pass over.
 BEYOND_TYPES = {"anth_fallback", "anth_mcp_tool", "resp_search_and_unknown_items"}
 COMPLETED = [t for t in transcripts(CONFORMANCE) if t.answer["outcome"] == "completed"]

@@ -80,6 +80,8 @@ def _responses(body: Body) -> None:
             seen.add(call_id)
             pending[call_id] = f"{kind}_output"
         elif kind.endswith("_output") and kind in ("function_call_output", "custom_tool_call_output"):
+            if not pending and "previous_response_id" in body:
+                continue  # the calls are with the server
             demand(pending, f"no tool call found for call_id {item['call_id']}")
             demand((item["call_id"], kind) == next(iter(pending.items())), "an output does not answer the next call")
             del pending[item["call_id"]]
