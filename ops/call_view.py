@@ -84,7 +84,7 @@ def _in_doubt(key: str, stored: dict[str, str]) -> list[str]:
 
 def time_line(found: Record) -> list[tuple[str, str, str, str]]:
     """The history as rows: when, what, from and to, by whom and why."""
-    return [(moment(event["at"]), event.get("op", ""), _move(event), _who(event)) for event in found.history]
+    return [(moment(event["at"]), event.get("op", ""), move_of(event), actor_of(event)) for event in found.history]
 
 
 def standing(found: Record) -> str:
@@ -100,14 +100,16 @@ def standing(found: Record) -> str:
     return ", ".join(words)
 
 
-def _move(event: dict[str, Any]) -> str:
+def move_of(event: dict[str, Any]) -> str:
+    """From where to where."""
     before, after = event.get("from"), event.get("to")
     if not after:
         return ""
     return f"{before} -> {after}" if before else f"-> {after}"
 
 
-def _who(event: dict[str, Any]) -> str:
+def actor_of(event: dict[str, Any]) -> str:
+    """By whom and why, under which fence."""
     parts = [str(event[name]) for name in ("actor", "reason") if event.get(name)]
     parts += [f"{name} {event[name]}" for name in ("fence", "attempt") if event.get(name) not in (None, "", "0")]
     return ", ".join(parts)

@@ -23,10 +23,19 @@ MODULES = (
     "consume",
     "submit",
     "decode",
+    "wait",
     "calls",
     "call",
-    "resolve",
     "stats",
+    "workers",
+    "tail",
+    "replay",
+    "resolve",
+    "retry",
+    "cancel",
+    "approvals",
+    "recover",
+    "purge",
 )
 """In the order of `--help`: first what runs things, then what looks, then what acts."""
 

@@ -1,0 +1,75 @@
+"""`toolonce purge`: forget what settled calls held, before their retention ends."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ..store.operators import Done, Seen, Word, resolve
+from ..store.outcomes import Failure
+from ..store.recovery import purge
+from ..store.states import SETTLED, State
+from . import actor, targets
+from .errors import Usage
+from .settings import open_store
+from .subcommand import add_json, command
+from .targets import Plan
+
+if TYPE_CHECKING:
+    from ..store.connection import Connection
+    from ..store.reading import Record
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce purge --state succeeded --older-than 2d --yes
+toolonce purge --scope 'tenant-7/*' --dry-run            all that a tenant has left behind
+toolonce purge 3f9a2c41d07b --force --reason 'a test'    also a call in doubt: it is failed first, in your name
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers,
+        "purge",
+        "Forget arguments, results and history of settled calls; a mark stays, so that none runs again",
+        examples=EXAMPLES,
+    )
+    targets.add_options(parser)
+    parser.add_argument("--force", action="store_true", help="also calls in doubt; they are settled as failed first")
+    actor.add_options(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.force and not args.reason and not args.dry_run:
+        raise Usage("--force needs --reason: a call in doubt is given up in your name")
+    states = (*SETTLED, State.UNKNOWN) if args.force else tuple(SETTLED)
+    with open_store(args) as connection:
+        plans = [plan(call, force=args.force) for call in targets.records(args, connection, states)]
+
+        def act(one: Plan, word: Word) -> Done:
+            return _forget(connection, one.call, word)
+
+        return targets.carry_out(args, plans, act, word=actor.word_of(args))
+
+
+def plan(call: Record, *, force: bool) -> Plan:
+    """What purging this call would mean. Pure."""
+    if call.stored.get("forgotten"):
+        return Plan(call, False, "is forgotten already")
+    if call.state is State.UNKNOWN:
+        words = "would be settled as failed and forgotten" if force else "is in doubt: look and resolve it, or --force"
+        return Plan(call, force, words)
+    if not call.state.is_settled:
+        return Plan(call, False, f"is {call.state}: cancel it first")
+    return Plan(call, True, "would be forgotten")
+
+
+def _forget(connection: Connection, call: Record, word: Word) -> Done:
+    if call.state is State.UNKNOWN:
+        given_up = Failure("purged", "given up by an operator; nobody knows whether it happened")
+        done = connection.run(resolve(connection.space, Seen(call.key, call.state, call.fence), given_up, word))
+        if done.refused:
+            return done
+    (said,) = connection.run(purge(connection.space, [call.key]))
+    return Done("changed", "open") if said == "open" else Done(said)

@@ -1,0 +1,145 @@
+"""`toolonce replay`: feed turns or stored calls through again and show what a repeat is told. It executes nothing:
+the store is only asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..store.admission import Identified, lookup
+from ..store.keyring import Keyring
+from ..store.sealing import unseal
+from ..store.states import State
+from ..stream.submission import Terms, asked_of, identified, usable_turn_id
+from ..stream.turn import DIALECTS
+from . import outcome_view, render, targets
+from .errors import Usage
+from .exit_codes import ExitCode
+from .inputs import decode, read_bytes
+from .lookup import SHOWN_DIGITS
+from .settings import open_store
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from ..store.connection import Connection
+    from ..store.outcomes import Outcome
+    from ..store.reading import Record
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce replay --turn turn.sse --scope tenant-1/chat-42      would a repeat of this turn run anything?
+toolonce replay --state succeeded --since 1d                  do stored calls still answer to what they were asked?
+toolonce replay 3f9a2c41d07b
+"""
+STEP = 100
+"""Calls looked up in one round trip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a repeat of one call is told: ``replay``, ``open``, ``conflict`` or ``new``."""
+
+    word: str
+    key: str
+    tool: str
+    outcome: Outcome | None
+
+    def as_json(self) -> dict[str, Any]:
+        shown = outcome_view.as_json(self.outcome) if self.outcome else {"key": self.key, "tool": self.tool}
+        return {"answer": self.word, **shown}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "replay", "Show what repeats would be told, executing nothing", examples=EXAMPLES)
+    targets.add_options(parser)
+    group = parser.add_argument_group("recorded turns")
+    group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
+    group.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    group.add_argument("--turn-id", metavar="ID", help="the id it was submitted under, where that was your own")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.turn and not args.scope:
+        raise Usage("--turn needs --scope: the one it was submitted under")
+    with open_store(args) as connection:
+        answers = _turns(args, connection) if args.turn else _stored(args, connection)
+    if args.json:
+        render.show_json({"answers": [answer.as_json() for answer in answers]})
+    else:
+        _show(answers)
+    return ExitCode.DONE if all(answer.word == "replay" for answer in answers) else ExitCode.ENDED_BADLY
+
+
+def _turns(args: argparse.Namespace, connection: Connection) -> list[Answer]:
+    terms = Terms(connection.space, args.scope, keyring=Keyring.from_environment())
+    answers: list[Answer] = []
+    for path in args.turn:
+        turn = decode(read_bytes(path), args.dialect)
+        calls = asked_of(turn)
+        found = identified(terms, usable_turn_id(args.turn_id, turn.turn_id), calls)
+        answers += _asked(connection, [(call.tool, identity) for call, identity in zip(calls, found, strict=True)])
+    return answers
+
+
+def _stored(args: argparse.Namespace, connection: Connection) -> list[Answer]:
+    """Each call is asked for again with its stored arguments, under the keys of today."""
+    keyring, answers = Keyring.from_environment(), []
+    batch: list[tuple[str, Identified]] = []
+    for call in targets.records(args, connection, tuple(State)):
+        batch.append((call.stored.get("tool", ""), _identity(call, keyring)))
+        if len(batch) == STEP:
+            answers += _asked(connection, batch)
+            batch = []
+    return [*answers, *_asked(connection, batch)]
+
+
+def _identity(call: Record, keyring: Keyring) -> Identified:
+    stored = call.stored
+    if stored.get("forgotten"):
+        return Identified(call.key, (stored["fp"],))  # nothing is left to make a fingerprint from
+    arguments = unseal(json.loads(stored.get("args") or "{}"), keyring)
+    tool = stored.get("tool", "")
+    if isinstance(arguments, dict) and "$rejected" in arguments:
+        return Identified(call.key, keyring.raw_fingerprints(tool, arguments["$rejected"]))
+    if stored.get("kind") == "custom":
+        arguments = arguments["input"]
+    return Identified(call.key, keyring.fingerprints(tool, arguments))
+
+
+def _asked(connection: Connection, calls: list[tuple[str, Identified]]) -> list[Answer]:
+    if not calls:
+        return []
+    known = connection.run(lookup(connection.space, [identity for _, identity in calls])).outcomes
+    return [
+        Answer(_word(outcome), identity.key, tool, outcome)
+        for (tool, identity), outcome in zip(calls, known, strict=True)
+    ]
+
+
+def _word(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "new"
+    if outcome.conflict:
+        return "conflict"
+    return "replay" if outcome.settled else "open"
+
+
+def _show(answers: list[Answer]) -> None:
+    meanings = {"new": "would run", "open": "is on its way or in doubt: the same call is waited for"}
+    rows = [
+        (
+            answer.key[:SHOWN_DIGITS],
+            answer.tool,
+            answer.word,
+            render.state(outcome_view.word(answer.outcome)) if answer.outcome else "",
+            meanings.get(answer.word) or (outcome_view.answer(answer.outcome) if answer.outcome else ""),
+        )
+        for answer in answers
+    ]
+    render.show_table(("call", "tool", "a repeat is", "state", "answer"), rows)
+    counted = Counter(answer.word for answer in answers)
+    render.say(", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or "no such calls")

@@ -1,0 +1,77 @@
+"""`toolonce tail`: what happens to calls, as it happens."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import render
+from .call_view import actor_of, move_of
+from .durations import seconds
+from .lookup import SHOWN_DIGITS, get_record
+from .settings import open_store
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from ..store.connection import Connection
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce tail                        until Ctrl-C
+toolonce tail --tool pay --to unknown --json
+toolonce tail --last 50 --for 0s     what has happened lately, then end
+"""
+BLOCK_MS = 500
+STEP = 500
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "tail", "Follow every change of state, live", examples=EXAMPLES)
+    parser.add_argument("--tool", metavar="T", help="of this tool")
+    parser.add_argument("--to", metavar="STATE", help="into this state")
+    parser.add_argument("--call", metavar="KEY", help="of this call")
+    parser.add_argument("--last", type=int, default=10, metavar="N", help="begin with the last N events (10)")
+    parser.add_argument("--for", type=seconds, dest="span", metavar="SPAN", help="end after this time")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    until = None if args.span is None else time.monotonic() + args.span
+    with open_store(args) as connection:
+        only = get_record(connection, args.call).key if args.call else None
+        for call, event in _events(connection, args.last, until):
+            if only in (None, call) and args.tool in (None, event.get("tool")) and args.to in (None, event.get("to")):
+                print(_line(call, event, as_json=args.json), flush=True)
+    return 0
+
+
+def _events(connection: Connection, last: int, until: float | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Events from the last ones on, until the time is up."""
+    stream = connection.space.events
+    recent = connection.command("XREVRANGE", stream, "+", "-", "COUNT", max(1, last))
+    place = recent[0][0] if recent else b"0-0"
+    yield from map(_read, reversed(recent[:last]))
+    with_link = connection.dedicated()
+    try:
+        while until is None or time.monotonic() < until:
+            reply = with_link.command("XREAD", "COUNT", STEP, "BLOCK", BLOCK_MS, "STREAMS", stream, place)
+            for entry in reply[0][1] if reply else ():
+                place = entry[0]
+                yield _read(entry)
+    finally:
+        with_link.close()
+
+
+def _read(entry: list[Any]) -> tuple[str, dict[str, Any]]:
+    fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
+    return fields[b"call"].decode(), json.loads(fields[b"event"])
+
+
+def _line(call: str, event: dict[str, Any], *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps({"call": call, **event}, ensure_ascii=False)
+    words = (render.moment(event["at"]), call[:SHOWN_DIGITS], event.get("tool", ""), event.get("op", ""))
+    return "  ".join(str(render.plain(word)) for word in (*words, move_of(event), actor_of(event)) if word)

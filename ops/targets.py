@@ -1,0 +1,142 @@
+"""Which calls a command acts on, and whether it may: keys or filters, a plan first, a word before many are changed.
+
+Decides selection and confirmation for every command that writes. What is done to a call is the command's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ..store.connection import Connection
+from ..store.operators import Done, Word
+from ..store.reading import Record, record
+from ..store.states import State
+from . import render
+from .actor import require_done
+from .errors import OpsError, Unsafe, Usage
+from .exit_codes import ExitCode
+from .listing import add_filters, walk, wanted
+from .lookup import SHOWN_DIGITS, get_record
+
+BULK_MOST = 1_000
+"""Calls that one command takes on; a larger work is done in steps, each looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would become of one call. `will` False: nothing is done to it, `words` say why."""
+
+    call: Record
+    will: bool
+    words: str
+
+    def as_json(self) -> dict[str, object]:
+        stored = self.call.stored
+        return {
+            "key": self.call.key, "tool": stored.get("tool"), "state": self.call.state, "fence": self.call.fence,
+            "will": self.will, "plan": self.words,
+        }  # fmt: skip
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """KEY ..., or filters; --dry-run, --yes, --limit."""
+    parser.add_argument("keys", nargs="*", metavar="KEY", help="call keys, or the first digits; or use filters")
+    add_filters(parser)
+    group = parser.add_argument_group("how")
+    group.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    group.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+    group.add_argument(
+        "--limit", type=int, default=BULK_MOST, metavar="N", help=f"most calls that filters may take ({BULK_MOST})"
+    )
+
+
+def records(args: argparse.Namespace, connection: Connection, default: tuple[State, ...]) -> Iterator[Record]:
+    """The calls that were named, or that the filters find.
+
+    Raises:
+        Usage: neither was given, or both.
+        NotFound: a named call is not there.
+    """
+    filters = any((args.state, args.tool, args.scope, args.worker, args.error, args.since, args.older_than))
+    if bool(args.keys) == filters:
+        raise Usage("name calls, or choose them by filters" if not filters else "name calls or use filters, not both")
+    if args.keys:
+        yield from (get_record(connection, typed) for typed in args.keys)
+        return
+    for row in islice(walk(connection, wanted(args, connection, default)), args.limit):
+        if found := connection.run(record(connection.space, row.key)):
+            yield found
+
+
+def carry_out(
+    args: argparse.Namespace, plans: Sequence[Plan], act: Callable[[Plan, Word], Done], *, word: Word
+) -> ExitCode:
+    """Show the plan; where it may be done, do it call by call and tell what came of each.
+
+    Raises:
+        Unsafe: it has to be confirmed, and nobody can be asked.
+    """
+    willing = [plan for plan in plans if plan.will]
+    if not args.json:
+        _show(plans)
+    if args.dry_run or not willing:
+        if args.json:
+            render.show_json({"plan": [plan.as_json() for plan in plans], "done": []})
+        return ExitCode.DONE if plans and len(willing) == len(plans) else ExitCode.ENDED_BADLY
+    confirm(args, f"do this to {len(willing)} of {len(plans)} calls?", needed=len(plans) > 1)
+    results = [_attempt(plan, word, act) for plan in willing]
+    if args.json:
+        render.show_json({"plan": [plan.as_json() for plan in plans], "done": [result for _, result in results]})
+    else:
+        for _, result in results:
+            print(f"{str(result['key'])[:SHOWN_DIGITS]}  {result['said']}")
+    return ExitCode.DONE if all(good for good, _ in results) and len(willing) == len(plans) else ExitCode.ENDED_BADLY
+
+
+def confirm(args: argparse.Namespace, question: str, *, needed: bool = True) -> None:
+    """Ask, unless --yes was given or no word is needed.
+
+    Raises:
+        Unsafe: the answer is no, or nobody is there to answer.
+    """
+    if args.yes or not needed:
+        return
+    if not sys.stdin.isatty():
+        raise Unsafe(f"{question} nobody is here to say yes: add --yes, or --dry-run to look first")
+    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+        raise Unsafe("not confirmed; nothing was done")
+    args.yes = True  # one answer is enough for one command
+
+
+def request_of(word: Word, call: str) -> Word:
+    """The word for one call of many: a request id of its own, the same when the command is repeated."""
+    return Word(word.actor, word.reason, f"{word.request_id}:{call}")
+
+
+def _attempt(plan: Plan, word: Word, act: Callable[[Plan, Word], Done]) -> tuple[bool, dict[str, object]]:
+    try:
+        done = require_done(act(plan, request_of(word, plan.call.key)), plan.call.key)
+    except OpsError as error:
+        return False, {"key": plan.call.key, "verdict": "not done", "said": str(error)}
+    return True, {"key": plan.call.key, "verdict": done.verdict, "said": done.verdict}
+
+
+def _show(plans: Sequence[Plan]) -> None:
+    if not plans:
+        render.say("no such calls")
+        return
+    rows = (
+        (
+            plan.call.key[:SHOWN_DIGITS],
+            plan.call.stored.get("tool"),
+            render.state(plan.call.state),
+            "yes" if plan.will else "no",
+            plan.words,
+        )
+        for plan in plans
+    )
+    render.show_table(("call", "tool", "state", "acts", "plan"), rows)

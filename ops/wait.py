@@ -1,0 +1,68 @@
+"""`toolonce wait KEY`: until a call has come to rest."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from ..store.states import State
+from ..store.waiting import Wakeups
+from . import call, render
+from .call_view import as_json
+from .durations import seconds
+from .exit_codes import ExitCode
+from .lookup import get_record
+from .settings import open_store
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from ..store.connection import Connection
+    from ..store.reading import Record
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce wait 3f9a2c41d07b                  exits 0 when it succeeded, 1 when it ended otherwise or the time is up
+toolonce wait 3f9a2c41d07b --timeout 5m --json
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "wait", "Wait until a call is settled or in doubt", examples=EXAMPLES)
+    parser.add_argument("key", metavar="KEY")
+    parser.add_argument("--timeout", type=seconds, metavar="SPAN", help="how long; for ever if not given")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        found = until_rest(connection, get_record(connection, args.key), args.timeout)
+    if is_pending(found):
+        render.say(f"call {found.key} is still {found.state}")
+    if args.json:
+        render.show_json(as_json(found))
+    else:
+        call.show(found)
+    return ExitCode.DONE if found.state is State.SUCCEEDED else ExitCode.ENDED_BADLY
+
+
+def until_rest(connection: Connection, found: Record, timeout: float | None) -> Record:
+    """The call once it is settled or unknown, or as it is when the time is up."""
+    until = None if timeout is None else time.monotonic() + timeout
+    wakeups = Wakeups(connection)
+    try:
+        with wakeups.watch(connection.space.wake_channel(found.stored["turn_key"])) as bell:
+            while is_pending(found):
+                rang = bell.wait(None if until is None else max(0.0, until - time.monotonic()))
+                bell.clear()
+                found = get_record(connection, found.key)
+                if not rang:
+                    break
+    finally:
+        wakeups.close()
+    return found
+
+
+def is_pending(found: Record) -> bool:
+    """May an answer still come without anyone asking?"""
+    return found.state in (State.HELD, State.QUEUED, State.RUNNING)

@@ -1,0 +1,61 @@
+"""`toolonce workers`: which workers live and what each is doing."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..worker.roster import Report, WorkerRow, read_roster
+from . import render
+from .lookup import SHOWN_DIGITS
+from .settings import open_store
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce workers
+toolonce workers --json | jq '.workers[] | {name, busy}'
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    add_json(command(subparsers, "workers", "Show live workers and what they are doing", examples=EXAMPLES))
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        rows = read_roster(connection)
+    if args.json:
+        render.show_json({"workers": [as_json(row) for row in rows]})
+    elif not rows:
+        render.say("no worker lives here; start one: toolonce work --tools MODULE:REGISTRY")
+    else:
+        _show(rows)
+    return 0
+
+
+def as_json(row: WorkerRow) -> dict[str, Any]:
+    """A worker for programs; `heard_s` is the age of its last sign of life, in seconds."""
+    report = asdict(row.report) if row.report else {}
+    place = {"name": row.name, "hostname": row.hostname, "pid": row.pid, "queues": row.queues}
+    return {**place, "started_at": row.started_at, "heard_s": round(row.heard_s, 3), **report}
+
+
+def _show(rows: tuple[WorkerRow, ...]) -> None:
+    columns = ("worker", "state", "busy", "done", "failed", "given up", "heard", "runs")
+    render.show_table(columns, (_cells(row, row.report) for row in rows if row.report))
+
+
+def _cells(row: WorkerRow, report: Report) -> tuple[object, ...]:
+    now = time.time()
+    doing = "\n".join(
+        f"{one.tool} {one.call[:SHOWN_DIGITS]} for {render.age(round((now - one.since) * 1000))}"
+        for one in report.doing
+    )
+    heard = f"{render.age(round(row.heard_s * 1000))} ago"
+    busy = f"{report.busy}/{report.slots}"
+    return row.name, report.state, busy, report.succeeded, report.failed, report.abandoned, heard, doing
