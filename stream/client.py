@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..store import operators, reading
@@ -228,9 +229,14 @@ class Batch(BatchView):
 
 
 def merged(before: Sequence[Outcome], fresh: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """The fresh outcomes of the calls that were asked for; a conflict is an answer and does not change."""
+    """The fresh outcomes of the calls that were asked for, in their places; a conflict is an answer and stays."""
     found = {outcome.key: outcome for outcome in fresh}
-    return tuple(old if old.conflict or old.replayed else found.get(old.key, old) for old in before)
+    return tuple(old if old.conflict or old.replayed else _placed(found.get(old.key, old), old) for old in before)
+
+
+def _placed(fresh: Outcome, old: Outcome) -> Outcome:
+    """The fresh outcome under the id and place of the call of this turn; see ``submission``."""
+    return replace(fresh, call_id=old.call_id, position=old.position, echo=old.echo)
 
 
 def drive(connection: Connection, steps: Generator[Invocation[Any], Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:

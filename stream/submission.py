@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..store import identity
@@ -159,7 +159,7 @@ class Submitting:
         found = identified(terms, self.turn_id, self.calls, self.intent)
         known: Lookup = yield lookup(terms.space, found)
         if all(outcome is not None for outcome in known.outcomes) and self.entry is None:
-            return _in_places(known.outcomes)
+            return _in_places(known.outcomes, self.calls)
         specs = yield from cache.at(terms.space, known.specs_version)
         judge = Judge(
             specs, terms.keyring, terms.scope, turn.key,
@@ -172,11 +172,20 @@ class Submitting:
         )
         fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
         merged = (outcome or fresh[call.key] for outcome, call in zip(known.outcomes, found, strict=True))
-        return _in_places(merged)
+        return _in_places(merged, self.calls)
 
 
-def _in_places(outcomes: Iterable[Outcome | None]) -> tuple[Outcome, ...]:
-    return tuple(outcome for outcome in outcomes if outcome is not None)
+def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tuple[Outcome, ...]:
+    """The outcomes under the names, ids and places of the calls as they were asked for now.
+
+    A call that was found by its intent key is stored under those of the turn that asked first, and a conflict under
+    the earlier call's name; the results must go back to the calls of this turn.
+    """
+    found = [outcome for outcome in outcomes if outcome is not None]
+    return tuple(
+        replace(outcome, tool=call.tool, call_id=call.call_id, position=position, kind=call.kind, echo=call.echo)
+        for position, (outcome, call) in enumerate(zip(found, calls, strict=True))
+    )
 
 
 def calls_from_json(text: str) -> list[Asked]:

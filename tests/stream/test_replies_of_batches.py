@@ -1,0 +1,62 @@
+"""A batch's results go back to the calls of the turn that was submitted, whichever turn's record answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.provider_rules import refusal
+from tests.support.redis_server import RealServer
+from tests.support.turns import Asked, request, turn
+from toolonce.store.specs import Effect, ToolSpec, publish
+from toolonce.stream.client import Client
+from toolonce.stream.turn import DIALECTS, Dialect
+
+EACH = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+@pytest.fixture
+def client(redis_server: RealServer, namespace: str) -> Iterator[Client]:
+    with Client(redis_server.url, scope="tenant/1", namespace=namespace) as client:
+        specs = [ToolSpec(name, effect=Effect.READ) for name in ("look", "peek")]
+        client.run(publish(client.terms.space, specs))
+        yield client
+
+
+@EACH
+def test_a_regenerated_turn_gets_its_own_ids_on_the_results_of_the_first_one(client: Client, dialect: Dialect) -> None:
+    first = turn(dialect, [Asked("look", "old_1")], turn_id="turn_1")
+    again = turn(dialect, [Asked("peek", "new_0"), Asked("look", "new_1")], turn_id="turn_2")
+    (stored,) = client.submit(first, intent={0: "step-7"}).outcomes
+
+    batch = client.submit(again, intent={1: "step-7"})
+    batch.refresh()
+
+    assert batch.outcomes[1].key == stored.key
+    assert refusal(dialect, request(dialect, [*batch.history(), *batch.replies()])) is None
+
+
+@EACH
+def test_a_conflict_is_answered_under_the_name_and_id_of_the_call_that_was_refused(
+    client: Client, dialect: Dialect
+) -> None:
+    client.submit(turn(dialect, [Asked("look", "id_1")]))
+
+    batch = client.submit(turn(dialect, [Asked("peek", "id_1")]))
+
+    assert [outcome.conflict for outcome in batch.outcomes] == [True]
+    assert refusal(dialect, request(dialect, [*batch.history(), *batch.replies()])) is None
+
+
+@EACH
+def test_a_turn_with_a_rejected_and_an_unknown_tool_is_answered_whole(client: Client, dialect: Dialect) -> None:
+    asked = turn(
+        dialect, [Asked("look", "id_1"), Asked("look", "id_2", rejected="invalid_json"), Asked("nope", "id_3")]
+    )
+
+    batch = client.submit(asked)
+
+    assert [outcome.state for outcome in batch.outcomes] == ["queued", "refused", "refused"]
+    assert refusal(dialect, request(dialect, [*batch.history(), *batch.replies()])) is None
+    assert refusal(dialect, request(dialect, [*batch.history(), *client.batch("turn_1").replies(dialect)])) is None
