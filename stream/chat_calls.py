@@ -87,7 +87,8 @@ class ChatCalls:
         if isinstance(call_id, str) and slot.id is None:
             slot.id = call_id
             self._by_id.setdefault(call_id, slot)
-        if tag is not None and slot.tag not in (None, tag):
+        told = tag if slot.call is not None else entry.get("type")  # what is not ours has its own fields
+        if told and slot.tag not in (None, told):
             self._turn.violate("a call changed its type")
         elif slot.call is not None:
             slot.tag = tag or slot.tag

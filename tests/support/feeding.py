@@ -1,0 +1,27 @@
+"""Short ways to feed a decoder frames in tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from toolonce.stream import TurnDecoder, TurnResult
+
+Frame = dict[str, Any]
+
+
+def stream(*frames: Frame | bytes) -> bytes:
+    """Frames as data-only events; bytes are put in as they are."""
+    return b"".join(f if isinstance(f, bytes) else b"data: " + json.dumps(f).encode() + b"\n\n" for f in frames)
+
+
+def decoded(dialect: str, *frames: Frame | bytes, broken: bool = False) -> TurnResult:
+    decoder = TurnDecoder(dialect)
+    decoder.feed(stream(*frames))
+    return decoder.abort() if broken else decoder.eof()
+
+
+def short(result: TurnResult) -> tuple[Any, ...]:
+    """Outcome, calls as (name, id, arguments), refusals as (name, reason)."""
+    calls = [(call.name, call.call_id, call.arguments) for call in result.calls]
+    return (result.outcome, calls, [(call.name, call.reason) for call in result.rejected])
