@@ -222,7 +222,7 @@ def test_after_its_tombstone_nothing_of_a_call_is_left(scene: Scene) -> None:
     scene.settle(run, "late evidence after the body went")
     scene.store.advance(900)
     assert forgotten(scene, State.SUCCEEDED, Retention(100, 1_000))["tombstones_removed"] == 1
-    left = [key for key in scene.store.redis.scan_iter(f"{scene.space.root}*{run.call}*")]
+    left = list(scene.store.redis.scan_iter(f"{scene.space.root}*{run.call}*"))
     assert left == []
     assert scene.stats().balanced
 
