@@ -31,7 +31,7 @@ import re
 from dataclasses import dataclass
 
 DEFAULT_NAMESPACE = "toolonce"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+_NAME = re.compile(r"(?!rq\Z)[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,15 @@ class Namespace:
     """One installation's share of a Redis; part of every key and every digest.
 
     Raises:
-        ValueError: the name has other characters than letters, digits, ``_ . -``, or is longer than 64.
+        ValueError: the name has other characters than letters, digits, ``_ -``, is longer than 64, or is RQ's own.
+            No dot: RQ's queues are named ``<namespace>.<queue>``, and two namespaces must never share one.
     """
 
     name: str = DEFAULT_NAMESPACE
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
-            raise ValueError(f"namespace {self.name!r}: use letters, digits, '_', '.' or '-', at most 64")
+            raise ValueError(f"namespace {self.name!r}: use letters, digits, '_' or '-', at most 64, and not 'rq'")
 
     @property
     def root(self) -> str:

@@ -1,0 +1,111 @@
+"""RQ's own classes look at what we keep, and count right."""
+
+from __future__ import annotations
+
+import pytest
+from redis import Redis
+from rq import Queue
+from rq.job import Job, JobStatus
+from rq.registry import BaseRegistry, FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
+from rq.serializers import JSONSerializer
+
+from tests.support.scene import Scene, spec
+from toolonce.store.pointers import ENTRY
+from toolonce.store.states import State
+
+READ = spec("look", "read")
+
+
+@pytest.fixture
+def rq(real_scene: Scene) -> Queue:
+    client = Redis.from_url(real_scene.store.connection.url)  # type: ignore[union-attr]
+    return Queue(real_scene.space.queue_name("default"), connection=client, serializer=JSONSerializer)
+
+
+def count(kind: type[BaseRegistry], rq: Queue) -> int:
+    return kind(queue=rq).get_job_count(cleanup=False)
+
+
+def test_rq_counts_what_waits_runs_and_ended(real_scene: Scene, rq: Queue) -> None:
+    for name in "abcde":
+        real_scene.submit(name)
+    running, succeeded, failed, unknown = (real_scene.take() for _ in range(4))
+    real_scene.settle(succeeded)
+    real_scene.fail(failed)
+    real_scene.settle(unknown, state=State.UNKNOWN)
+    assert rq.count == 1
+    assert StartedJobRegistry(queue=rq).get_job_ids(cleanup=False) == [running.idempotency_key]
+    assert (count(FinishedJobRegistry, rq), count(FailedJobRegistry, rq)) == (1, 2)
+
+
+def test_rqs_own_cleanup_touches_no_running_call(real_scene: Scene, rq: Queue) -> None:
+    run = real_scene.start()
+    StartedJobRegistry(queue=rq).cleanup()
+    assert StartedJobRegistry(queue=rq).get_job_ids() == [run.idempotency_key]
+    assert real_scene.state(run.call) is State.RUNNING
+
+
+def test_rq_reads_the_status_of_our_jobs(real_scene: Scene, rq: Queue) -> None:
+    held = real_scene.submit("h", held="approval")
+    run = real_scene.start()
+
+    def status(job_id: str) -> JobStatus | None:
+        return Job.fetch(job_id, connection=rq.connection, serializer=JSONSerializer).get_status()
+
+    assert status(real_scene.record(held).stored["ikey"]) is JobStatus.DEFERRED
+    assert status(run.idempotency_key) is JobStatus.STARTED
+    real_scene.retry_later(run, delay_ms=0)
+    assert status(run.idempotency_key) is JobStatus.QUEUED
+    real_scene.settle(real_scene.take())
+    assert status(run.idempotency_key) is JobStatus.FINISHED
+
+
+def test_our_job_hash_is_the_one_that_rq_itself_enqueues(real_scene: Scene, rq: Queue) -> None:
+    call = real_scene.submit()
+    ours = rq.connection.hgetall(f"rq:job:{real_scene.record(call).stored['ikey']}")
+    theirs_id = rq.enqueue(ENTRY, job_timeout=-1, result_ttl=500, failure_ttl=500, description="pay").id
+    theirs = rq.connection.hgetall(f"rq:job:{theirs_id}")
+    rq.connection.delete(f"rq:job:{theirs_id}")
+    varying = {b"created_at", b"enqueued_at"}
+    assert ours.keys() == theirs.keys()
+    assert {name: ours[name] for name in ours.keys() - varying} == {
+        name: theirs[name] for name in ours.keys() - varying
+    }
+    assert all(len(ours[name]) == len(theirs[name]) for name in varying)
+
+
+def test_a_finished_job_leaves_rq_after_its_time(real_scene: Scene, rq: Queue) -> None:
+    run = real_scene.start()
+    assert rq.connection.ttl(f"rq:job:{run.idempotency_key}") == -1
+    real_scene.settle(run)
+    assert 0 < rq.connection.ttl(f"rq:job:{run.idempotency_key}") <= 500
+    real_scene.store.advance(501_000)
+    real_scene.settle(real_scene.start("b"))
+    assert FinishedJobRegistry(queue=rq).get_job_ids(cleanup=False) != [run.idempotency_key]
+    assert count(FinishedJobRegistry, rq) == 1
+
+
+def test_a_job_that_rq_has_forgotten_is_not_brought_back_in_part(real_scene: Scene, rq: Queue) -> None:
+    run = real_scene.start()
+    real_scene.lose(run)
+    rq.connection.delete(f"rq:job:{run.idempotency_key}")
+    real_scene.resolve(run.call)
+    assert not rq.connection.exists(f"rq:job:{run.idempotency_key}")
+    assert count(FinishedJobRegistry, rq) == 0
+
+
+def test_a_retried_call_has_a_whole_job_again(real_scene: Scene, rq: Queue) -> None:
+    run = real_scene.start()
+    real_scene.fail(run)
+    rq.connection.delete(f"rq:job:{run.idempotency_key}")
+    real_scene.retry(run.call)
+    job = Job.fetch(run.idempotency_key, connection=rq.connection, serializer=JSONSerializer)
+    assert (job.func_name, job.origin, job.get_status()) == (ENTRY, rq.name, JobStatus.QUEUED)
+    assert rq.connection.ttl(f"rq:job:{run.idempotency_key}") == -1
+    assert count(FailedJobRegistry, rq) == 0
+
+
+def test_the_job_holds_no_arguments(real_scene: Scene, rq: Queue) -> None:
+    call = real_scene.submit("a", {"api_key": "sk-test-000000"})
+    stored = rq.connection.hgetall(f"rq:job:{real_scene.record(call).stored['ikey']}")
+    assert b"sk-test" not in b"".join(stored.values())

@@ -1,0 +1,83 @@
+"""The Lua files as text: headers, replies against Python's names, flags, keys."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.redis_server import RealServer
+from toolonce.store import answers, execution, reading
+from toolonce.store.scripts import Script, load, names
+
+OPERATIONS = names()
+# These must go through when Redis is full: they end work, or let people end it.
+ALLOWED_WHEN_FULL = {
+    "ask_later", "cancel", "decide", "forget", "interrupt", "purge", "readback", "reclaim", "release", "renew", "repush",
+    "resolve", "settle", "tick", "watermark",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_each_script_says_what_it_does_takes_returns_and_keeps(name: str) -> None:
+    lines = body_of(load(name)).splitlines()
+    assert lines[0].startswith(f"-- {name}: ")
+    head = "\n".join(line for line in lines if line.startswith("--"))
+    for word in ("-- uses: ledger", "-- KEYS[1] = ", "-- ARGV    = ", "-- RETURNS ", "-- INVARIANT "):
+        assert head.count(word) == 1, word
+
+
+def body_of(script: Script) -> str:
+    """The operation itself: what follows the preludes."""
+    return script.text[script.text.index(f"-- {script.name}: ") :]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_only_what_ends_work_runs_when_redis_is_full(name: str) -> None:
+    assert load(name).text.startswith("#!lua flags=allow-oom\n") == (name in ALLOWED_WHEN_FULL)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_each_script_compiles_on_a_real_server(redis_server: RealServer, name: str) -> None:
+    with redis_server.client() as client:
+        assert client.script_load(load(name).text) == load(name).sha
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "expected"),
+    [
+        ("lookup", "answer", answers.ANSWER_FIELDS),
+        ("claim", "run_fields", execution.RUN_FIELDS),
+    ],
+)
+def test_the_fields_of_a_reply_stand_in_the_order_that_python_reads(
+    name: str, function: str, expected: tuple[str, ...]
+) -> None:
+    body = re.search(rf"local function {function}\(call\)\n(.*?)\nend", load(name).text, re.DOTALL)
+    assert body
+    assert tuple(re.findall(r"'(\w+)'", body[1])) == expected
+
+
+def test_a_page_line_has_the_fields_that_python_reads() -> None:
+    line = re.search(r"fields\(range\[i\],(.*?)\)", load("page").text, re.DOTALL)
+    assert line
+    assert tuple(re.findall(r"'(\w+)'", line[1])) == reading.PAGE_FIELDS
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_time_comes_from_redis_alone(name: str) -> None:
+    text = load(name).text
+    assert text.count("redis.call('TIME')") == 1
+    assert "os." not in text
+    assert "math.random" not in text
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_script_walks_through_the_whole_store(name: str) -> None:
+    assert not re.search(r"'(KEYS|SCAN|SSCAN|HSCAN|ZSCAN|LPOS|FLUSHDB)'", load(name).text)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_state_changes_in_one_place_only(name: str) -> None:
+    writes = re.findall(r"'HSET', [^\n]*'state',", load(name).text)
+    assert len(writes) == 1, "a script writes the state past `move`, and with it past counters, index and history"
