@@ -16,6 +16,7 @@ from importlib.metadata import version
 
 from ..store.connection import Connection
 from ..store.durability import Durability, require
+from ..store.identity import digest
 from ..store.keyring import Keyring
 from ..store.recovery import Retention
 from ..store.specs import publish
@@ -187,4 +188,7 @@ class Process:
             version=version("toolonce"),
             tools=[tool.name for tool in self._registry],
             doing=sorted(doing, key=lambda item: item.since)[:50],
+            specs={tool.name: digest(tool.spec.to_json())[:12] for tool in self._registry},
+            grace_s=self._options.grace_s,
+            lease_ms=self._options.lease_ms,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -39,6 +39,8 @@ class Report:
         state: ``working``, ``draining`` or ``stopped``.
         abandoned: threads whose handler overran its limit and has not come back.
         doing: the calls it runs, the longest running first; at most 50.
+        specs: tool -> digest of its spec, by which workers that differ are found out.
+        grace_s, lease_ms: the options it was started with; 0 where it does not say.
     """
 
     namespace: str
@@ -55,6 +57,9 @@ class Report:
     version: str
     tools: Sequence[str] = ()
     doing: Sequence[Doing] = ()
+    specs: Mapping[str, str] = field(default_factory=dict)
+    grace_s: float = 0
+    lease_ms: int = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
