@@ -1,0 +1,97 @@
+"""Writes the parts of the documents that the code decides: file map, state diagram, words, turn ids.
+
+`python scripts/write_docs.py` rewrites them in place; `--check` only says which are stale (exit 1). Each part stands
+between two comment lines, `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from toolonce.store.states import SETTLED, TABLE, State
+from toolonce.stream.turn_ids import TURN_IDS
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("store", "stream", "worker", "ops")
+DOCUMENT = ROOT / "ARCHITECTURE.md"
+
+
+def file_map() -> str:
+    """Each module with the first sentence of its docstring; each Lua script with its purpose."""
+    lines = []
+    for package in PACKAGES:
+        lines.append(f"**{package}/**\n")
+        lines += [f"- `{package}/{path.name}`: {_sentence(path)}" for path in _tracked(package, ".py")]
+        scripts = _tracked(package, ".lua")
+        if scripts:
+            lines.append("- `lua/`, one operation a file:")
+            lines += [f"  - `{package}/lua/{path.name}`: {_purpose(path)}" for path in scripts]
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def state_diagram() -> str:
+    """The table as a Mermaid diagram; one arrow for all operations between two states."""
+    arrows: dict[tuple[str, str], set[str]] = {}
+    for row in TABLE:
+        arrows.setdefault((row.source or "[*]", row.target), set()).add(row.operation)
+    lines = ["```mermaid", "stateDiagram-v2"]
+    lines += [f"  {source} --> {target}: {', '.join(sorted(ops))}" for (source, target), ops in sorted(arrows.items())]
+    lines += [f"  {state} --> [*]" for state in State if state in SETTLED and state is not State.FAILED]
+    return "\n".join([*lines, "```"])
+
+
+def turn_ids() -> str:
+    """Where each dialect carries the turn's id."""
+    lines = ["| dialect | member | first seen in | who sends none, or one that comes again |", "|---|---|---|---|"]
+    lines += [f"| `{name}` | {row.member} | {row.first} | {row.missing} |" for name, row in TURN_IDS.items()]
+    return "\n".join(lines)
+
+
+PARTS: dict[str, Callable[[], str]] = {"files": file_map, "states": state_diagram, "turn ids": turn_ids}
+
+
+def written(text: str) -> str:
+    """The document with every part as the code has it today."""
+    for name, make in PARTS.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{make()}\n{end}{rest.split(end)[1]}"
+    return text
+
+
+def _tracked(package: str, suffix: str) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", package], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = (ROOT / line for line in listed.stdout.splitlines())
+    return sorted(path for path in paths if path.suffix == suffix and "examples" not in path.parts and path.exists())
+
+
+def _sentence(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    first = re.split(r"(?<=[.!?])\s|\n\n", docstring, maxsplit=1)[0]
+    return " ".join(first.split())
+
+
+def _purpose(path: Path) -> str:
+    comment = next(line for line in path.read_text("utf-8").splitlines() if line.startswith("-- "))
+    return comment.removeprefix("-- ").removeprefix(f"{path.stem}: ")
+
+
+def main() -> int:
+    text = DOCUMENT.read_text("utf-8")
+    fresh = written(text)
+    if "--check" in sys.argv:
+        if fresh != text:
+            sys.stderr.write("ARCHITECTURE.md is stale: run .venv/bin/python scripts/write_docs.py\n")
+        return int(fresh != text)
+    DOCUMENT.write_text(fresh, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
