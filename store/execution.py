@@ -14,7 +14,7 @@ from .answers import failure_json
 from .keys import Namespace
 from .outcomes import Failure
 from .pointers import call_of
-from .scripts import Arg, Invocation, load, number, text
+from .scripts import Arg, Invocation, load, text
 from .specs import Effect
 from .states import State
 
@@ -23,6 +23,9 @@ RUN_FIELDS = (
     "effect", "begins", "attempt", "attempt_limit", "deadline_at", "secret", "cancel_requested", "trace",
     "claimed_at", "decided_by",
 )  # fmt: skip
+
+
+_CALL_ID = RUN_FIELDS.index("call_id")  # the one field whose absence means something
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +111,32 @@ def claim(space: Namespace, delivery: Delivery, *, lease_ms: int, seen_fence: in
 
 def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
     """A run from the fields of `_run.lua`."""
-    got = dict(zip(RUN_FIELDS, reply, strict=True))
+    texts = ["" if value is None else value.decode() for value in reply]
+    got = dict(zip(RUN_FIELDS, texts, strict=True))
     return Run(
         call=call,
         fence=fence,
         token=token,
         worker=worker,
-        tool=text(got["tool"]) or "",
-        version=text(got["version"]) or "",
-        kind=text(got["kind"]) or "function",
-        arguments=text(got["args"]) or "{}",
-        idempotency_key=text(got["ikey"]) or "",
-        scope=text(got["scope"]) or "",
-        tenant=text(got["tenant"]) or "",
-        turn_id=text(got["turn"]) or "",
-        call_id=text(got["call_id"]),
-        position=number(got["position"]),
-        effect=Effect(text(got["effect"]) or "mutating"),
-        begins=got["begins"] == b"1",
-        attempt=number(got["attempt"]),
-        attempt_limit=number(got["attempt_limit"]),
-        deadline_at=number(got["deadline_at"]) if got["deadline_at"] else None,
-        secret=got["secret"] == b"1",
-        cancel_requested=got["cancel_requested"] == b"1",
-        trace=text(got["trace"]) or "",
-        claimed_at=number(got["claimed_at"]),
+        tool=got["tool"],
+        version=got["version"],
+        kind=got["kind"] or "function",
+        arguments=got["args"] or "{}",
+        idempotency_key=got["ikey"],
+        scope=got["scope"],
+        tenant=got["tenant"],
+        turn_id=got["turn"],
+        call_id=text(reply[_CALL_ID]),
+        position=int(got["position"] or 0),
+        effect=Effect(got["effect"] or "mutating"),
+        begins=got["begins"] == "1",
+        attempt=int(got["attempt"] or 0),
+        attempt_limit=int(got["attempt_limit"] or 0),
+        deadline_at=int(got["deadline_at"]) if got["deadline_at"] else None,
+        secret=got["secret"] == "1",  # noqa: S105
+        cancel_requested=got["cancel_requested"] == "1",
+        trace=got["trace"],
+        claimed_at=int(got["claimed_at"] or 0),
         approved=bool(got["decided_by"]),
     )
 

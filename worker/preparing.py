@@ -83,4 +83,7 @@ def _fit(tool: Tool, arguments: Any) -> tuple[dict[str, Any], dict[str, Any] | F
     named = tool.named(arguments)
     if isinstance(named, Failure):
         return {}, named
+    exact = tool.signature.bind_exact(named)
+    if exact is not None:
+        return named, exact
     return named, validate(tool.spec.schema, named) or tool.signature.bind(named)

@@ -62,6 +62,19 @@ class Signature:
             return _refusal(error)
         return dict(zip(self.names, filled.__dict__.values(), strict=True)) | (filled.model_extra or {})
 
+    def bind_exact(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """The same for arguments that have the signature's own types already; None where anything is left to judge.
+
+        What passes needs no look at the schema: it is the schema's signature, and nothing was converted.
+        """
+        if self.model is None:
+            return None
+        try:
+            filled = self.model.__pydantic_validator__.validate_python(arguments, strict=True)
+        except ValidationError:
+            return None
+        return dict(zip(self.names, filled.__dict__.values(), strict=True)) | (filled.model_extra or {})
+
     @property
     def text_parameter(self) -> str | None:
         """Where the input text of a custom tool goes: the one parameter there is."""

@@ -11,11 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 from ..store.connection import Connection
 from ..store.crashpoints import reach
 from ..store.errors import StoreError
+from ..store.pressure import read_memory, watermark
 from ..store.recovery import Mended, Retention, forget, steps
 from ..store.specs import ToolSpec, publish
 from ..store.states import SETTLED
@@ -39,6 +41,7 @@ class Sweep:
         self._retention = retention
         self._queues: tuple[str, ...] = ()
         self._specs: list[ToolSpec] = []
+        self._full = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
 
@@ -74,6 +77,7 @@ class Sweep:
                 due = self.once()
                 if due is not None:
                     pause = min(pause, max(_FASTEST_S, due / 1000))
+                self._watch_memory()
                 if now >= retention_at:
                     retention_at = now + _RETENTION_EVERY_S
                     self._forget()
@@ -85,6 +89,16 @@ class Sweep:
                 _LOG.warning("recovery waits for the store: %s", error)
             except Exception:
                 _LOG.exception("a round of recovery failed; the next one tries again")
+
+    def _watch_memory(self) -> None:
+        """Stop admission near the server's memory limit, and let it go on once there is room."""
+        memory = read_memory(self._connection)
+        if memory is None:
+            return
+        full = self._connection.run(watermark(self._connection.space, memory))
+        if full is not self._full:
+            self._full = full
+            _LOG.warning("admission %s: memory %d of %d bytes", "stops" if full else "goes on", *astuple(memory))
 
     def _forget(self) -> None:
         for state in SETTLED:
