@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from .async_connection import AsyncConnection
-from .waiting import RECONNECT_S
+from .waiting import RECONNECT_S, SILENCE_S
 
 
 class AsyncWakeups:
@@ -25,25 +26,16 @@ class AsyncWakeups:
         self._sending = asyncio.Lock()
 
     @contextlib.asynccontextmanager
-    async def watch(self, channel: str) -> AsyncIterator[asyncio.Event]:
-        """A bell for one channel. It rings (is set) once the subscription stands, and at each message."""
+    async def watch(self, *channels: str) -> AsyncIterator[asyncio.Event]:
+        """One bell for these channels. It rings (is set) once a subscription stands, and at each message."""
         bell = asyncio.Event()
-        bells = self._bells.setdefault(channel, set())
-        bells.add(bell)
         try:
-            if self._task is None:
-                self._task = asyncio.create_task(self._listen(), name="toolonce-wakeups")
-            if channel in self._confirmed:
-                bell.set()
-            elif len(bells) == 1:
-                await self._send("SUBSCRIBE", channel)
+            for channel in channels:
+                await self._add(channel, bell)
             yield bell
         finally:
-            bells.discard(bell)
-            if not bells:
-                self._bells.pop(channel, None)
-                self._confirmed.discard(channel)
-                await self._send("UNSUBSCRIBE", channel)
+            for channel in channels:
+                await self._remove(channel, bell)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -52,6 +44,40 @@ class AsyncWakeups:
                 await self._task
         if self._raw is not None:
             await self._raw.disconnect()
+
+    async def _add(self, channel: str, bell: asyncio.Event) -> None:
+        bells = self._bells.setdefault(channel, set())
+        bells.add(bell)
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen(), name="toolonce-wakeups")
+        if channel in self._confirmed:
+            bell.set()
+        elif len(bells) == 1:
+            await self._send("SUBSCRIBE", channel)
+
+    async def _remove(self, channel: str, bell: asyncio.Event) -> None:
+        bells = self._bells.get(channel, set())
+        bells.discard(bell)
+        if not bells and self._bells.pop(channel, None) is not None:
+            self._confirmed.discard(channel)
+            await self._send("UNSUBSCRIBE", channel)
+
+    async def _add(self, channel: str, bell: asyncio.Event) -> None:
+        bells = self._bells.setdefault(channel, set())
+        bells.add(bell)
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen(), name="toolonce-wakeups")
+        if channel in self._confirmed:
+            bell.set()
+        elif len(bells) == 1:
+            await self._send("SUBSCRIBE", channel)
+
+    async def _remove(self, channel: str, bell: asyncio.Event) -> None:
+        bells = self._bells.get(channel, set())
+        bells.discard(bell)
+        if not bells and self._bells.pop(channel, None) is not None:
+            self._confirmed.discard(channel)
+            await self._send("UNSUBSCRIBE", channel)
 
     async def _send(self, *words: str) -> None:
         async with self._sending:
@@ -64,10 +90,17 @@ class AsyncWakeups:
             try:
                 await self._connect()
                 while True:
-                    self._hear(await self._raw.read_response(timeout=None))
+                    self._hear(await self._next())
             except (RedisError, OSError):
                 self._raw = None
                 await asyncio.sleep(RECONNECT_S)
+
+    async def _next(self) -> Any:
+        try:
+            return await self._raw.read_response(timeout=SILENCE_S, disconnect_on_error=False)
+        except RedisTimeoutError:
+            await self._send("PING")
+            return await self._raw.read_response(timeout=SILENCE_S)
 
     async def _connect(self) -> None:
         raw = self._connection.listener()

@@ -1,7 +1,8 @@
 """Being told when a call of a turn came to rest: one connection for any number of waiters, and no polling.
 
 Order matters: a waiter subscribes, then reads, then waits; what ends in between rings the bell. After a lost
-connection everything is subscribed anew and every bell rings once, so that each waiter reads again.
+connection everything is subscribed anew and every bell rings once, so that each waiter reads again. A line that is
+silent is asked for a sign of life: one that died without a word would leave its waiters waiting for ever.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from .connection import Connection
 
 RECONNECT_S = 0.2
 """Pause before subscribing anew; a server that restarts is back within a second."""
+SILENCE_S = 15.0
+"""How long the line may be silent before we ask, and how long its answer may take."""
 
 
 class Wakeups:
@@ -32,14 +36,16 @@ class Wakeups:
         self._closed = threading.Event()
 
     @contextlib.contextmanager
-    def watch(self, channel: str) -> Iterator[threading.Event]:
-        """A bell for one channel. It rings (is set) once the subscription stands, and at each message."""
+    def watch(self, *channels: str) -> Iterator[threading.Event]:
+        """One bell for these channels. It rings (is set) once each subscription stands, and at each message."""
         bell = threading.Event()
-        self._add(channel, bell)
+        for channel in channels:
+            self._add(channel, bell)
         try:
             yield bell
         finally:
-            self._remove(channel, bell)
+            for channel in channels:
+                self._remove(channel, bell)
 
     def close(self) -> None:
         self._closed.set()
@@ -82,9 +88,16 @@ class Wakeups:
             try:
                 self._connect()
                 while not self._closed.is_set():
-                    self._hear(self._raw.read_response(timeout=None, disconnect_on_error=True))
-            except (RedisError, OSError, AttributeError):
+                    self._hear(self._next())
+            except (RedisError, OSError, AttributeError):  # AttributeError: closed under our hands
                 self._closed.wait(RECONNECT_S)
+
+    def _next(self) -> Any:
+        try:
+            return self._raw.read_response(timeout=SILENCE_S, disconnect_on_error=False)
+        except RedisTimeoutError:
+            self._raw.send_command("PING")
+            return self._raw.read_response(timeout=SILENCE_S)
 
     def _connect(self) -> None:
         raw = self._connection.listener()

@@ -128,8 +128,8 @@ class AsyncBatch(BatchView):
                     yield outcome
 
     async def refresh(self) -> tuple[Outcome, ...]:
-        fresh = await self._client.run(reading.turn(self._terms.space, self._turn_key))
-        self.outcomes = merged(self.outcomes, fresh)
+        for key in self._turn_keys:
+            self.outcomes = merged(self.outcomes, await self._client.run(reading.turn(self._terms.space, key)))
         return self.outcomes
 
     async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:
@@ -137,7 +137,7 @@ class AsyncBatch(BatchView):
         if not self.any_pending:
             return
         until = None if timeout is None else time.monotonic() + timeout
-        async with self._client.wakeups().watch(self._channel) as bell:
+        async with self._client.wakeups().watch(*self._channels) as bell:
             while self.any_pending:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 rang = await _rings(bell, left)

@@ -164,12 +164,14 @@ class BatchView:
         return history(self._dialects(dialect)[0], self.turn, turn_id=self.turn_id)
 
     @property
-    def _turn_key(self) -> str:
-        return self._terms.turn(self.turn_id).key
+    def _turn_keys(self) -> list[str]:
+        """This turn, and those that admitted a pending call which was found by its intent key."""
+        earlier = {outcome.turn_id for outcome in self.outcomes if outcome.pending and outcome.turn_id}
+        return [self._terms.turn(turn_id).key for turn_id in sorted({self.turn_id, *earlier})]
 
     @property
-    def _channel(self) -> str:
-        return self._terms.space.wake_channel(self._turn_key)
+    def _channels(self) -> list[str]:
+        return [self._terms.space.wake_channel(key) for key in self._turn_keys]
 
     def _dialects(self, dialect: str | None) -> tuple[str, str | None]:
         came_in = self.turn.dialect if self.turn else None
@@ -208,8 +210,8 @@ class Batch(BatchView):
 
     def refresh(self) -> tuple[Outcome, ...]:
         """Read what is known now."""
-        fresh = self._client.run(reading.turn(self._terms.space, self._turn_key))
-        self.outcomes = merged(self.outcomes, fresh)
+        for key in self._turn_keys:
+            self.outcomes = merged(self.outcomes, self._client.run(reading.turn(self._terms.space, key)))
         return self.outcomes
 
     def _changes(self, timeout: float | None) -> Iterator[tuple[Outcome, ...]]:
@@ -218,7 +220,7 @@ class Batch(BatchView):
         if not self.any_pending:
             return
         until = None if timeout is None else time.monotonic() + timeout
-        with self._client.wakeups().watch(self._channel) as bell:
+        with self._client.wakeups().watch(*self._channels) as bell:
             while self.any_pending:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 rang = bell.wait(left)
