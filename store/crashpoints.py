@@ -1,8 +1,8 @@
 """Named points where a process can be made to die or to stop, so that tests can look at what is left.
 
 Armed by one environment variable, read once at import: ``TOOLONCE_CRASH_POINT=<name>[:kill|:stop][@N]`` kills
-(SIGKILL, the default) or stops (SIGSTOP) the process itself when the point is reached for the Nth time. Not armed, a
-point costs one comparison. The names are listed here and nowhere else.
+(SIGKILL, the default) or stops (SIGSTOP) the process itself when the point is reached for the Nth time; or by `arm`,
+in a process forked later. Not armed, a point costs one comparison. The names are listed here and nowhere else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-from collections.abc import Callable
 from typing import NamedTuple
 
 VARIABLE = "TOOLONCE_CRASH_POINT"
@@ -42,19 +41,22 @@ def parse(text: str) -> Armed:
     return Armed(name, _SIGNALS[action or "kill"], int(hit or 1))
 
 
-def _point(armed: Armed) -> Callable[[str], None]:
-    hits = itertools.count(1)
+def arm(text: str) -> None:
+    """Arm this process, or disarm it with "".
 
-    def reach(name: str) -> None:
-        if name == armed.name and next(hits) == armed.hit:
-            os.kill(os.getpid(), armed.signal)
-
-    return reach
-
-
-def _nothing(name: str) -> None:
-    pass
+    Raises:
+        ValueError: no such point or action.
+    """
+    global _armed, _hits
+    _armed, _hits = parse(text) if text else None, itertools.count(1)
 
 
-reach: Callable[[str], None] = _point(parse(os.environ[VARIABLE])) if os.environ.get(VARIABLE) else _nothing
-"""Say that the point of this name is reached."""
+def reach(name: str) -> None:
+    """Say that the point of this name is reached."""
+    if _armed is not None and name == _armed.name and next(_hits) == _armed.hit:
+        os.kill(os.getpid(), _armed.signal)
+
+
+_armed: Armed | None = None
+_hits = itertools.count(1)
+arm(os.environ.get(VARIABLE, ""))

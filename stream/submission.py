@@ -16,6 +16,7 @@ from typing import Any
 
 from ..store import identity
 from ..store.admission import Identified, InboxEntry, Lookup, Turn, admit, lookup
+from ..store.crashpoints import reach
 from ..store.errors import TurnIdMissing
 from ..store.keyring import Keyring
 from ..store.keys import Namespace
@@ -167,9 +168,11 @@ class Submitting:
         )  # fmt: skip
         new = judge.turn(self.calls, found, [outcome is not None for outcome in known.outcomes])
         request = uuid.uuid4().hex
+        reach("before_admit")
         admitted: tuple[Outcome, ...] = yield admit(
             terms.space, turn, new, request_id=request, queue_limit=terms.queue_limit, entry=self.entry
         )
+        reach("after_admit_reply_lost")  # to a harness that dies here it is lost
         fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
         merged = (outcome or fresh[call.key] for outcome, call in zip(known.outcomes, found, strict=True))
         return _in_places(merged, self.calls)
