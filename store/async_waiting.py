@@ -62,23 +62,6 @@ class AsyncWakeups:
             self._confirmed.discard(channel)
             await self._send("UNSUBSCRIBE", channel)
 
-    async def _add(self, channel: str, bell: asyncio.Event) -> None:
-        bells = self._bells.setdefault(channel, set())
-        bells.add(bell)
-        if self._task is None:
-            self._task = asyncio.create_task(self._listen(), name="toolonce-wakeups")
-        if channel in self._confirmed:
-            bell.set()
-        elif len(bells) == 1:
-            await self._send("SUBSCRIBE", channel)
-
-    async def _remove(self, channel: str, bell: asyncio.Event) -> None:
-        bells = self._bells.get(channel, set())
-        bells.discard(bell)
-        if not bells and self._bells.pop(channel, None) is not None:
-            self._confirmed.discard(channel)
-            await self._send("UNSUBSCRIBE", channel)
-
     async def _send(self, *words: str) -> None:
         async with self._sending:
             if self._raw is not None:
