@@ -9,9 +9,8 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.leftovers import MARK, bare_modules, leftover_processes
+from tests.support.leftovers import MARK, bare_modules, end_leftovers
 from tests.support.redis_server import RealServer
-from tests.support.wait import wait_until
 
 os.environ[MARK] = uuid4().hex
 
@@ -25,7 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
     yield
-    wait_until(lambda: not leftover_processes(), 5, "no process of the tests is left; see tests/support/leftovers.py")
+    assert not end_leftovers(grace=5), "processes of the tests ran on after them; they were killed"
     assert not bare_modules(), "imported without `toolonce.`: these are second copies with other classes"
 
 

@@ -58,7 +58,7 @@ def test_a_paused_one_does_nothing_until_it_is_resumed() -> None:
 
 
 def escaped() -> list[str]:
-    return [command for command in leftover_processes() if "input()" in command]
+    return [command for command in leftover_processes().values() if "input()" in command]
 
 
 def test_a_process_that_escaped_its_parent_is_found() -> None:
