@@ -38,9 +38,7 @@ def test_pins_are_exact_and_name_no_place() -> None:
 
 
 def test_pip_itself_is_pinned() -> None:
-    assert PINS[canonicalize_name("pip")] >= Version(
-        "25.3"
-    )  # the first with --build-constraint; --group came before it
+    assert PINS[canonicalize_name("pip")] >= Version("25.3")  # the first with --build-constraint
 
 
 def test_make_alone_lists_every_target() -> None:
