@@ -129,12 +129,12 @@ def admit(
     same. Call keys and predecessors are the caller's to compute (`identity`).
 
     Raises (when run):
-        StoreFull: a queue is at `queue_limit`; nothing was stored.
+        StoreFull: a queue is at `queue_limit`, or Redis is near its memory limit; nothing was stored.
     """
 
     def read(reply: list[Any]) -> tuple[Outcome, ...]:
         if reply[0] == b"full":
-            raise StoreFull(f"queue {reply[1].decode()!r} holds {queue_limit} calls; start workers or raise the limit")
+            raise StoreFull(_why_full(reply, queue_limit))
         return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
 
     job = job_fields()
@@ -143,6 +143,12 @@ def admit(
     for call in calls:
         args += _call_args(turn, call)
     return Invocation(load("admit"), space.root, tuple(args), read)
+
+
+def _why_full(reply: list[Any], queue_limit: int) -> str:
+    if reply[1] == b"memory":
+        return "Redis is near its memory limit; raise maxmemory, or purge settled calls (`toolonce purge`)"
+    return f"queue {reply[2].decode()!r} holds {queue_limit} calls; start workers or raise the limit"
 
 
 def _admitted(key: str, answer: list[Any]) -> Outcome:

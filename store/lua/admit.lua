@@ -5,10 +5,11 @@
 --           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
 --           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
 --           number of predecessors, their call keys, number of record fields, the record as field, value, ...
--- RETURNS {"full", queue} | {"ok", per call {"admitted" | "found" | "conflict", answer}}
+-- RETURNS {"full", "queue", name} | {"full", "memory"} | {"ok", per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local answers = ARGV[7]
+local SLIPS_TTL = 86400
 local at = 7
 local function take()
   at = at + 1
@@ -56,18 +57,43 @@ local function settle_in(call, state)
   end
 end
 
+-- Arguments that were of no use: the how many-eth turn in a row with such a call of this tool in this scope. The
+-- model may correct once; several such calls in one turn count once, since it could not correct in between.
+local function count_slip(call)
+  local got = fields(call, 'scope', 'tool')
+  local slips = root .. 'slips:' .. (got[1] or '')
+  local number, turn = string.match(redis.call('HGET', slips, got[2]) or '', '^(%d+) (.*)$')
+  number = tonumber(number or '0') + (turn == turn_key and 0 or 1)
+  redis.call('HSET', slips, got[2], number .. ' ' .. turn_key)
+  redis.call('EXPIRE', slips, SLIPS_TTL)
+  redis.call('HSET', record_of(call), 'slip', number)
+end
+
+-- Nothing new is taken in while memory is short (watermark.lua) or a queue is full; what is stored is answered.
+local function full_for(spec)
+  if redis.call('EXISTS', record_of(spec.call)) == 1 then
+    return nil
+  elseif redis.call('HEXISTS', root .. 'flags', 'full') == 1 then
+    return { 'full', 'memory' }
+  elseif queue_limit == 0 or spec.state == 'refused' then
+    return nil
+  end
+  for i = spec.field_from, spec.field_to, 2 do
+    if ARGV[i] == 'queue' and redis.call('LLEN', queue_key(ARGV[i + 1])) >= queue_limit then
+      return { 'full', 'queue', ARGV[i + 1] }
+    end
+  end
+end
+
 local calls = {}
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
   spec.pre_from, spec.pre_to = take_list()
   spec.field_from, spec.field_to = take_list()
-  if queue_limit > 0 and spec.state ~= 'refused' and redis.call('EXISTS', record_of(spec.call)) == 0 then
-    for i = spec.field_from, spec.field_to, 2 do
-      if ARGV[i] == 'queue' and redis.call('LLEN', queue_key(ARGV[i + 1])) >= queue_limit then
-        return { 'full', ARGV[i + 1] }
-      end
-    end
+  local full = full_for(spec)
+  if full then
+    return full
   end
   calls[#calls + 1] = spec
 end
@@ -93,6 +119,9 @@ local function admit(spec)
     elseif state == 'queued' and not (following == 'queued' and is_next(call, got[4], 0)) then
       state, reason = 'held', 'order'
     end
+  end
+  if reason == 'invalid_arguments' then
+    count_slip(call)
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = got[1], reason = reason })
   if state == 'held' then

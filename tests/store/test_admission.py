@@ -141,7 +141,7 @@ def plant_entry(scene: Scene) -> InboxEntry:
     redis.xgroup_create(stream, "consumers", id="0", mkstream=True)
     entry = redis.xadd(stream, {"calls": "[]"})
     redis.xreadgroup("consumers", "one", {stream: ">"})
-    return InboxEntry(stream, "consumers", entry, scene.space.root + "inbox:answers")
+    return InboxEntry(stream, "consumers", entry, scene.space.root + "answers:acme:1")
 
 
 def test_an_inbox_entry_is_acknowledged_in_the_step_that_admits_it(scene: Scene) -> None:

@@ -15,7 +15,7 @@ _DOCUMENTED = re.compile(
     r"call:[0-9a-f]{32}|turn:\w+|history:[0-9a-f]{32}|evidence:[0-9a-f]{32}|in:[a-z]+|tombs:[a-z]+|leases|pushed:.+"
     r"|delayed|deadlines|approvals|readback:.+|slots:(tool|tenant):.*|waiting:(tool|tenant):.*|crowded|lane:.+"
     r"|followers:[0-9a-f]{32}|without:.+|limits|flags|counts|tools|newest|looks|fence|pushes|admissions|tools_version"
-    r"|events|request:.+|inbox:.+|test:(seconds|micros)",
+    r"|events|slips:.*|request:.+|inbox:.+|inboxes|answers:.+|parked|test:(seconds|micros)",
     re.DOTALL,
 )
 
