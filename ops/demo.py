@@ -6,11 +6,11 @@ import argparse
 import signal
 from collections.abc import Iterable
 from importlib.resources import files
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from ..stream.guess import guess_dialect
+from ..stream.turn import DIALECTS
 from .demo_scenes import Scenes, Transcript
 from .demo_stage import set_up
 from .exit_codes import ExitCode
@@ -35,11 +35,12 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers, "demo", "Show it all on a server of its own, then clean up", examples=EXAMPLES, store=False
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="recorded streams to run in place of ours")
+    parser.add_argument("--dialect", choices=DIALECTS, help="of the files; guessed for each if not given")
 
 
 def run(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _end)
-    transcripts = [_recorded(path) for path in args.files] or _shipped()
+    transcripts = [_recorded(path, args.dialect) for path in args.files] or _shipped()
     payment = next((one for one in transcripts if one.name == PAYMENT and not one.recorded), None)
     streams = [one for one in transcripts if one is not payment]
     with set_up(_tools_of(one for one in streams if one.recorded)) as stage:
@@ -68,9 +69,9 @@ def _transcript(path: Traversable) -> Transcript:
     return Transcript(path.name, path.name.split(".")[1], path.read_bytes())
 
 
-def _recorded(path: str) -> Transcript:
+def _recorded(path: str, dialect: str | None) -> Transcript:
     body = read_bytes(path)
-    return Transcript(Path(path).name, guess_dialect(body), body, recorded=True)
+    return Transcript(path, dialect or guess_dialect(body), body, recorded=True)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -47,9 +47,9 @@ class Board:
             self._live.update(self._table(), refresh=True)
             self._live.stop()
 
-    def open(self, name: object, stream: str, tool: str, *, state: str = "drafting") -> None:
+    def open(self, name: object, stream: str, tool: str) -> None:
         """A new line, or the tool's name again, longer."""
-        self._set(name, replace(self._lines.get(name, Line(stream, tool)), tool=tool, state=state), loud=False)
+        self._set(name, replace(self._lines.get(name, Line(stream, tool)), tool=tool), loud=False)
 
     def draft(self, name: object, arguments: str) -> None:
         """More of the arguments; no fact yet."""
@@ -65,8 +65,8 @@ class Board:
         if self._live:
             self._live.update(self._table())
         elif loud:
-            words = (line.stream, line.tool, line.state, line.answer)
-            print("   " + "  ".join(word for word in words if word), flush=True)
+            words = (line.stream, line.tool, line.state, line.answer or render.brief(line.arguments, 90))
+            print("   " + "  ".join(str(render.plain(word)) for word in words if word), flush=True)
 
     def _table(self) -> Table:
         grid = Table(title=self._title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))

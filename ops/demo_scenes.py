@@ -11,19 +11,20 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from ..store.outcomes import Outcome
 from ..store.reading import stats
 from ..store.states import State
-from ..stream.client import Batch
+from ..stream.batch import Batch
 from ..stream.decoder import TurnDecoder
 from ..stream.drafts import ArgumentsDraft, CallDropped, CallOpened, Draft
 from ..stream.turn import TurnResult
 from . import outcome_view
 from .demo_board import Board
 from .demo_stage import Stage
-from .inputs import decode
+from .inputs import decode, is_document
 
 LARGEST_PIECE = 48
 """Bytes; small, so that every stream is cut in the middle of words and of characters."""
@@ -42,12 +43,17 @@ class Transcript:
 
     @property
     def title(self) -> str:
-        return self.name.removesuffix(".sse")
+        return PurePath(self.name).name.removesuffix(".sse")
 
     @property
     def turn_id(self) -> str | None:
         """Ours have ids that can be trusted; of others nobody knows."""
         return self.name if self.recorded else None
+
+    @property
+    def is_whole(self) -> bool:
+        """A response that was not streamed."""
+        return is_document(self.body)
 
     def turn(self) -> TurnResult:
         return decode(self.body, self.dialect)
@@ -137,9 +143,9 @@ class Scenes:
     def _resolve(self, payment: Transcript, doubtful: Outcome) -> None:
         from .cli import main  # the command line itself, as a person would type it; it imports this module
 
-        why = "the bank's statement shows it"
+        why = "it is on the statement"
         words = ["resolve", doubtful.key[:12], "--succeeded", json.dumps(PAID), "--reason", why]
-        print(f"\n4. someone looks at the bank's statement, and says so\n   $ toolonce {shlex.join(words)}", flush=True)
+        print(f"\n4. someone reads the bank's statement, and says so\n   $ toolonce {shlex.join(words)}", flush=True)
         code = main([*words, "--redis", self.stage.url])
         (outcome,) = self.stage.client.submit(payment.turn()).outcomes
         told = outcome.state is State.SUCCEEDED and outcome.value == PAID and outcome.replayed
@@ -151,6 +157,8 @@ class Scenes:
 
 
 def _feed(board: Board, one: Transcript) -> TurnResult:
+    if one.is_whole:
+        return one.turn()
     decoder, rest = TurnDecoder(one.dialect), one.body
     while rest:
         size = 1 + secrets.randbelow(LARGEST_PIECE)
@@ -179,7 +187,7 @@ def _draw(board: Board, one: Transcript, draft: Draft) -> None:
 def _show(board: Board, one: Transcript, outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         name = (one.name, outcome.position)
-        board.open(name, one.title, outcome.tool, state=outcome_view.word(outcome))
+        board.open(name, one.title, outcome.tool)
         words = ("replayed: " if outcome.replayed else "") + outcome_view.answer(outcome)
         board.state(name, outcome_view.word(outcome), words)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from ..worker.call import Call
+from ..worker.errors import BadTool
 from ..worker.registry import Registry
 from ..worker.tool import Tool
 from .demo_ledger import Ledger
@@ -21,13 +23,14 @@ SLOW_BANK_SECONDS = 60.0
 
 
 def demo_tools(ledger: Ledger, *, echo: Iterable[str] = ()) -> Registry:
-    """A registry over this ledger. `echo` names tools to make up: each takes anything and answers with it."""
+    """A registry over this ledger: the tools of the story, or `echo` ones that take anything and answer with it."""
     tools = Registry()
-    _add_harmless(tools, ledger)
-    _add_mutating(tools, ledger)
     for name in echo:
-        if name not in tools:
+        with suppress(BadTool):  # a name that no tool can have: its calls are refused, which is right
             tools.add(_echo(name, ledger))
+    if not len(tools):
+        _add_harmless(tools, ledger)
+        _add_mutating(tools, ledger)
     return tools
 
 

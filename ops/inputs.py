@@ -40,11 +40,16 @@ def decode(body: bytes, dialect: str | None) -> TurnResult:
         UnknownDialect: there is no such dialect, or none is recognised.
     """
     chosen = dialect or guess_dialect(body)
-    if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+    if is_document(body):
         return decode_body(chosen, body)
     decoder = TurnDecoder(chosen)
     decoder.feed(body)
     return decoder.eof()
+
+
+def is_document(body: bytes) -> bool:
+    """Is this one JSON document, and no stream of events?"""
+    return body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
