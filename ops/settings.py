@@ -19,6 +19,7 @@ from ..store.durability import Durability, require
 from ..store.keys import DEFAULT_NAMESPACE
 from .embedded import ensure_server
 from .errors import EmbeddedServerError, Usage
+from .keeper import kept_up
 
 REDIS = "TOOLONCE_REDIS_URL"
 NAMESPACE = "TOOLONCE_NAMESPACE"
@@ -99,7 +100,7 @@ def _embedded() -> Iterator[str]:
         server = ensure_server()
     except EmbeddedServerError as error:
         raise type(error)(f"{error}; or name a server with --redis URL or {REDIS}") from error
-    with server:
+    with server, kept_up(server):
         yield server.url
 
 

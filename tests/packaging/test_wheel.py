@@ -101,3 +101,7 @@ def test_a_users_own_modules_of_our_names_are_no_trouble(installed: Path, users_
 
 def test_the_installed_wheel_starts_its_server(installed: Path, users_folder: Path) -> None:
     assert "alive True" in run(installed / "python", "-c", EMBEDDED, cwd=users_folder)
+
+
+def test_the_installed_wheel_runs_the_whole_path(installed: Path, users_folder: Path) -> None:
+    assert "0 open" in run(installed / "toolonce", "demo", cwd=users_folder)

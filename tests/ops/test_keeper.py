@@ -1,0 +1,58 @@
+"""An embedded server that ends under a running command is back before its clients give up."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.support.wait import wait_until
+from toolonce.ops.embedded import EmbeddedServer, ensure_server
+from toolonce.ops.keeper import kept_up
+
+
+def kill(server: EmbeddedServer) -> int:
+    killed = server.process_id
+    os.kill(killed, signal.SIGKILL)
+    return killed
+
+
+def test_a_killed_server_is_started_again_with_its_data(data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with ensure_server(data_dir) as server, kept_up(server), redis.Redis.from_url(server.url) as client:
+        client.set("key", "value")
+        killed = kill(server)
+        wait_until(lambda: server.process_id != killed and server.is_alive(), description="it is up again")
+
+        assert client.get("key") == b"value"
+        wait_until(lambda: "it is up again with its data" in caplog.text, description="it is said")
+
+
+def test_a_server_that_cannot_start_is_named_once_and_tried_again(
+    data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ensure_server(data_dir) as server:
+        note = data_dir / "server.json"
+        ours = note.read_text()
+        note.write_text(json.dumps({"family": "redis", "version": "99.0.0"}))
+        with kept_up(server):
+            killed = kill(server)
+            wait_until(lambda: "written by redis 99.0.0" in caplog.text, description="the cause is logged")
+            note.write_text(ours)
+            wait_until(lambda: server.process_id != killed and server.is_alive(), description="it is up again")
+
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
+
+
+def test_it_is_left_alone_after_the_block(data_dir: Path) -> None:
+    with ensure_server(data_dir) as server:
+        with kept_up(server):
+            assert server.is_alive()
+        kill(server)
+        wait_until(lambda: not server.is_alive(), description="the killed server is gone")
+
+    assert not server.is_alive()
