@@ -164,6 +164,16 @@ def spin(what: str) -> str:
     return what
 
 
+@tools.tool(effect="mutating", isolation="process")
+def hold_interpreter(what: str, seconds: float) -> str:
+    """Hold the interpreter in one call after the other for some seconds, never sleeping."""
+    effect(f"put {what}")
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        re.match(r"(a+)+$", "a" * 20 + "b")
+    return what
+
+
 @tools.tool(effect="read", isolation="process", retry=SOON)
 def in_process(what: str) -> int:
     """Say where it ran."""

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.support.processes import Child
-from tests.support.tools_under_test import VARIABLE, Ledger
+from tests.support.tools_under_test import VARIABLE, Ledger, tools
 from tests.support.wait import wait_until
 from toolonce.store import reading, specs
 from toolonce.store.connection import Connection
 from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
+from toolonce.store.keyring import Keyring
 from toolonce.store.outcomes import Outcome
 from toolonce.store.reading import Record, Stats
 from toolonce.store.states import State
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
+from toolonce.worker import Registry
+from toolonce.worker.process import Options, Process
+from toolonce.worker.signals import Signals
 
 TOOLS = "tests.support.tools_under_test:tools"
 LEASE_MS = 1_000
@@ -34,25 +39,29 @@ class Site:
         self.ledger = Ledger(folder / "ledger")
         self.connection = Connection(url, namespace=namespace)
         self.client = Client(url, scope="tenant-1/talk-1", namespace=namespace)
-        from tests.support.tools_under_test import tools
-
-        self.connection.run(specs.publish(self.connection.space, tools.specs()))
+        self.publish(tools)
 
     def close(self) -> None:
         self.client.close()
         self.connection.close()
+
+    def publish(self, registry: Registry) -> None:
+        self.connection.run(specs.publish(self.connection.space, registry.specs()))
 
     def submit(self, tool: str, *, turn_id: str = "", **arguments: Any) -> str:
         """Submit one call of its own turn; its key."""
         return self.submit_all([(tool, arguments)], turn_id=turn_id)[0]
 
     def submit_all(self, calls: list[tuple[str, dict[str, Any]]], *, turn_id: str = "", **more: Any) -> list[str]:
-        asked = [
-            ToolCall(name, arguments, f"call_{place}", "function", place)
-            for place, (name, arguments) in enumerate(calls)
-        ]
-        batch = self.client.submit_calls(asked, turn_id=turn_id or f"turn-{next(_turns)}", **more)
-        return [outcome.key for outcome in batch.outcomes]
+        """Submit the calls of one turn; their keys."""
+        return [outcome.key for outcome in self.submit_outcomes(calls, turn_id=turn_id, **more)]
+
+    def submit_outcomes(
+        self, calls: list[tuple[str, dict[str, Any]]], *, turn_id: str = "", **more: Any
+    ) -> tuple[Outcome, ...]:
+        """The same, with what is answered at once."""
+        asked = [ToolCall(name, given, f"call_{n}", "function", n) for n, (name, given) in enumerate(calls)]
+        return self.client.submit_calls(asked, turn_id=turn_id or f"turn-{next(_turns)}", **more).outcomes
 
     def record(self, key: str) -> Record:
         found = self.connection.run(reading.record(self.connection.space, key))
@@ -98,3 +107,19 @@ class Site:
         with Child.python(*command, env=environment) as child:
             child.wait_for_line("serves")
             yield child
+
+    @contextmanager
+    def worker_here(self, registry: Registry, **options: Any) -> Iterator[Process]:
+        """A worker in threads of this process, for tools that a test defines; none of them needs a process."""
+        self.publish(registry)
+        given = Options(**{"concurrency": 4, "lease_ms": LEASE_MS, "grace_s": 5.0, **options})
+        process = Process(self.connection, registry, given, keyring=Keyring.from_environment())
+        with Signals() as signals:
+            thread = threading.Thread(target=process.live, args=(signals,))
+            thread.start()
+            try:
+                yield process
+            finally:
+                signals.ask()
+                thread.join(timeout=20)
+        assert not thread.is_alive(), "the worker ends when it is told to"

@@ -1,0 +1,28 @@
+"""Sites for workers: a namespace on the session's server, a ledger, a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.redis_server import RealServer
+from tests.support.workers import Site
+
+
+@pytest.fixture
+def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
+    opened = Site(redis_server.url, namespace, tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def busy_site(redis_server: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site whose worker process serves the tools under test for all tests of a module."""
+    folder = tmp_path_factory.mktemp("site")
+    opened = Site(redis_server.url, f"shared-{folder.name}-{folder.parent.name}"[:60], folder)
+    with opened.worker(slots=8):
+        yield opened
+    opened.close()
