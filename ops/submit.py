@@ -6,7 +6,8 @@ import argparse
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..stream.client import Batch, Client
+from ..stream.batch import Batch
+from ..stream.client import Client
 from ..stream.turn import DIALECTS
 from . import outcome_view, render
 from .durations import seconds

@@ -11,7 +11,8 @@ from .states import State
 
 ANSWER_FIELDS = (
     "state", "tool", "call_id", "position", "kind", "ikey", "attempt", "fence", "reason",
-    "result", "error", "marks", "echo", "cancel_requested", "forgotten", "turn",
+    "result", "error", "marks", "echo", "cancel_requested", "forgotten", "turn", "progress",
+    "progress_message", "slip",
 )  # fmt: skip
 
 
@@ -19,13 +20,6 @@ def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False,
     """One call's answer as a value."""
     got = dict(zip(ANSWER_FIELDS, reply, strict=True))
     state = State(text(got["state"]) or "")
-    marks = _json(got["marks"]) or {}
-    if got["forgotten"]:
-        marks["forgotten"] = True
-    if got["cancel_requested"]:
-        marks["cancel_requested"] = True
-    if got["reason"] and not state.is_settled:
-        marks["reason"] = text(got["reason"])
     failure = None if state is State.SUCCEEDED else read_failure(got["error"])
     if conflict:
         failure = Failure(
@@ -46,8 +40,28 @@ def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False,
         fence=number(got["fence"]),
         kind=text(got["kind"]) or "function",
         echo=_json(got["echo"]) or {},
-        marks=marks,
+        marks=_marks(state, got),
+        turn_id=text(got["turn"]) or "",
     )
+
+
+def _marks(state: State, got: dict[str, bytes | None]) -> dict[str, Any]:
+    marks: dict[str, Any] = _json(got["marks"]) or {}
+    if got["forgotten"]:
+        marks["forgotten"] = True
+    if got["cancel_requested"]:
+        marks["cancel_requested"] = True
+    if got["reason"] and not state.is_settled:
+        marks["reason"] = text(got["reason"])
+    if got["slip"]:
+        marks["slip"] = number(got["slip"])
+    if state is State.RUNNING and got["progress"] is not None:
+        fraction = text(got["progress"])
+        marks["progress"] = {
+            "fraction": float(fraction) if fraction else None,
+            "message": text(got["progress_message"]),
+        }
+    return marks
 
 
 def read_failure(stored: bytes | None) -> Failure | None:

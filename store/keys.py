@@ -19,9 +19,12 @@
 <ns>:limits, :flags, :counts, :tools, :newest   hash
 <ns>:fence, :pushes, :admissions, :tools_version   counters
 <ns>:events            stream  every transition, capped
+<ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
 <ns>:request:<id>      string  the answer to an operator's request, for a day
 <ns>:wake:<turn key>   channel a call of the turn came to rest
-<ns>:inbox:<tenant>    stream  calls from harnesses in any language
+<ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants
+<ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
+<ns>:parked            stream  inbox entries that could not be read, with the reason
 rq:*                   RQ's own keys; queue names are <ns>.<queue>
 """
 

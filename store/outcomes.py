@@ -42,7 +42,9 @@ class Outcome:
         conflict: True when the submission named this call with another tool or other arguments (G6); the
             rest of the answer then describes nothing but the refusal.
         marks: facts about the stored form, for example ``{"truncated": true, "size": 70000000}`` or
-            ``{"lossy": true}``; empty as a rule.
+            ``{"lossy": true}``; of a running call ``progress`` with its fraction and message; of one with unusable
+            arguments ``slip``, the how many-eth of the tool in this scope since a success; empty as a rule.
+        turn_id: the turn that the call was stored under; another than the one submitted where an intent key found it.
         echo: sibling fields of the call that the provider wants back with its result (caller, toolset name,
             namespace, ...), as the decoder kept them; empty as a rule.
     """
@@ -62,6 +64,7 @@ class Outcome:
     kind: str = "function"
     marks: dict[str, Any] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
+    turn_id: str = ""
 
     @property
     def settled(self) -> bool:
@@ -72,3 +75,9 @@ class Outcome:
     def pending(self) -> bool:
         """True while the call waits or runs; an answer may still come without anyone asking."""
         return not self.settled and self.state is not State.UNKNOWN
+
+    @property
+    def is_repeated_slip(self) -> bool:
+        """True when the model gave unusable arguments for this tool again, without a success in between: correcting
+        once is fair, more than that costs turns and helps nobody."""
+        return bool(self.marks.get("slip", 0) > 1)

@@ -1,7 +1,10 @@
 """The way in and back: provider streams to turns and calls, outcomes to replies."""
 
+from .async_client import AsyncBatch, AsyncClient
+from .batch import Batch
 from .bodies import decode_body
 from .catalogue import CATALOGUE, Catalogue, MessageCode
+from .client import Client
 from .decoder import TurnDecoder
 from .drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
 from .errors import (
@@ -31,10 +34,14 @@ __all__ = [
     "CATALOGUE",
     "DIALECTS",
     "ArgumentsDraft",
+    "AsyncBatch",
+    "AsyncClient",
+    "Batch",
     "CallComplete",
     "CallDropped",
     "CallOpened",
     "Catalogue",
+    "Client",
     "DecoderClosed",
     "Dialect",
     "Draft",

@@ -17,7 +17,8 @@ from ..store.errors import StoreMisuse
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
-from .client import BatchView, merged, url_from_environment
+from .batch import BatchView, changes, merged
+from .client import url_from_environment
 from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -120,16 +121,23 @@ class AsyncBatch(BatchView):
         return self.outcomes
 
     async def as_completed(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
-        given: set[str] = set()
+        seen: dict[int, Outcome] = {}
         async for outcomes in self._changes(timeout):
-            for outcome in outcomes:
-                if not outcome.pending and outcome.key not in given:
-                    given.add(outcome.key)
-                    yield outcome
+            for outcome in changes(seen, (outcome for outcome in outcomes if not outcome.pending)):
+                yield outcome
+
+    async def events(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+        seen: dict[int, Outcome] = {}
+        async for outcomes in self._changes(timeout):
+            for outcome in changes(seen, outcomes):
+                yield outcome
 
     async def refresh(self) -> tuple[Outcome, ...]:
+        fresh: list[Outcome] = []
         for key in self._turn_keys:
-            self.outcomes = merged(self.outcomes, await self._client.run(reading.turn(self._terms.space, key)))
+            read = await self._client.run(reading.turn(self._terms.space, key))
+            fresh.extend(read)
+        self.outcomes = merged(self.outcomes, fresh)
         return self.outcomes
 
     async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:

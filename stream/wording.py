@@ -14,6 +14,7 @@ from ..store.states import State
 
 _NOTHING_RAN = "Nothing was executed."
 _CORRECT = "Correct the arguments and call it again."
+_GIVE_UP = "This was the second time or later. Do not call it again for now; say that it was not done."
 
 # Code of a refusal -> (what happened, what to do). `{tool}` is the tool's name.
 _REFUSALS: dict[str, tuple[str, str]] = {
@@ -129,7 +130,8 @@ def _unadmitted(outcome: Outcome) -> bool:
 def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     state = outcome.state or State.REFUSED
     codes = {State.REFUSED: _REFUSALS, State.FAILED: _FAILURES}.get(state, {})
-    return codes.get(code, _STATES[state])
+    happened, advice = codes.get(code, _STATES[state])
+    return happened, _GIVE_UP if outcome.is_repeated_slip else advice
 
 
 def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure | None) -> str:

@@ -106,8 +106,11 @@ end
 
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function arrive(call, to)
-  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers')
+  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers', 'scope', 'tool')
   show_at_rest(got[3], got[4], to)
+  if to == 'succeeded' then
+    redis.call('HDEL', root .. 'slips:' .. (got[6] or ''), got[7])
+  end
   if to ~= 'unknown' then
     each(got[1], function(lane)
       redis.call('ZREM', root .. 'lane:' .. lane, call)
@@ -170,6 +173,7 @@ end
 
 -- An attempt ended in a way that may be followed by another; unless a stop was asked for meanwhile.
 local function queue_again(call, delay, event)
+  redis.call('HDEL', record_of(call), 'progress', 'progress_message')
   transition(call, 'running', 'queued', event)
   if fields(call, 'cancel_requested')[1] == '1' then
     end_waiting(call, 'queued', 'cancelled', { op = 'cancel', actor = event.actor, tool = event.tool },
