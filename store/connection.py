@@ -78,11 +78,17 @@ class Link:
 
     def _exchange(self, args: tuple[Arg, ...], timeout: float | None = None) -> Any:
         raw = self._raw
-        # Packed by hiredis itself: redis-py's packer looks at each argument in Python, a tenth of a worker's time.
-        raw.send_packed_command((pack_command(args),), check_health=False)
-        if timeout is None:
-            return raw.read_response()
-        return raw.read_response(timeout=timeout, disconnect_on_error=True)
+        try:
+            # Packed by hiredis itself: redis-py's packer looks at each argument in Python, a tenth of a worker's time.
+            raw.send_packed_command((pack_command(args),), check_health=False)
+            if timeout is None:
+                return raw.read_response()
+            return raw.read_response(timeout=timeout, disconnect_on_error=True)
+        except ResponseError:
+            raise
+        except BaseException:  # also a signal's: a reply left unread must never answer the next question
+            raw.disconnect()
+            raise
 
     def _persist(self, attempt: Callable[[], Any]) -> Any:
         until = time.monotonic() + self._patience.total
