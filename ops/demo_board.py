@@ -70,14 +70,11 @@ class Board:
 
     def _table(self) -> Table:
         grid = Table(title=self._title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-        for column in ("stream", "tool", "arguments", "state", "answer"):
-            grid.add_column(column, no_wrap=column != "answer", max_width=44)
+        for column, narrowest in (("stream", 12), ("tool", 10), ("state", 9), ("arguments, then the answer", 20)):
+            grid.add_column(column, no_wrap=True, min_width=narrowest)
         for line in self._lines.values():
+            last = render.brief(line.answer or line.arguments, 90)
             grid.add_row(
-                render.plain(line.stream),
-                render.plain(line.tool),
-                render.plain(render.brief(line.arguments[-44:], 44)),
-                render.state(line.state),
-                render.plain(line.answer),
+                render.plain(line.stream), render.plain(line.tool), render.state(line.state), render.plain(last)
             )
         return grid
