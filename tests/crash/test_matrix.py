@@ -1,0 +1,52 @@
+"""The crash matrix: each cell is an experiment with real processes and a server of its own.
+
+The cells of a run go side by side; each test waits for its own. `make matrix` tries all of them and writes the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support import crash_runner
+from tests.support.crash_cells import EXPECTED, Cell, Rest, cells, is_common
+from tests.support.crash_nursery import Nursery
+
+SIDE_BY_SIDE = 6
+Experiments = dict[Cell, "Future[Rest]"]
+
+
+def _parameters() -> list[object]:
+    return [pytest.param(cell, id=cell.name, marks=[] if is_common(cell) else [pytest.mark.matrix]) for cell in cells()]
+
+
+@pytest.fixture(scope="module")
+def experiments(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Experiments]:
+    """The experiments of this run, all of them under way."""
+    functions = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    chosen = [
+        item.callspec.params["cell"] for item in functions if item.path == request.path and hasattr(item, "callspec")
+    ]
+    with Nursery(tmp_path_factory.mktemp("logs")) as nursery, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+
+        def start(cell: Cell) -> Future[Rest]:
+            return pool.submit(crash_runner.run, cell, nursery, tmp_path_factory.mktemp("cell"))
+
+        yield {cell: start(cell) for cell in chosen}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("cell", _parameters())
+def test_a_call_comes_to_rest_as_its_kind_allows(experiments: Experiments, cell: Cell) -> None:
+    found = experiments[cell].result()
+
+    assert found.code == EXPECTED[cell].code
+
+
+def test_every_cell_of_the_matrix_has_an_expectation_and_no_mutating_effect_is_ever_expected_twice() -> None:
+    assert set(EXPECTED) == set(cells())
+    assert all(rest.effects <= 1 for rest in EXPECTED.values())

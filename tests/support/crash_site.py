@@ -1,0 +1,144 @@
+"""The place of one crash experiment: a server of its own, a faulty line to it, a ledger of effects, harness and workers.
+
+Knows how to look whether everything has come to rest and whether anything is stuck. Knows no deaths.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from rq import Queue
+from rq.registry import FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
+
+from tests.support.audit import audit
+from tests.support.crash_harness import SCOPE, TURN, two_calls
+from tests.support.crash_ledger import CrashLedger
+from tests.support.crash_nursery import Nursery, Sprout
+from tests.support.crash_tools import VARIABLE, tools
+from tests.support.live_store import LiveStore
+from tests.support.proxy import FaultProxy
+from tests.support.redis_server import RealServer
+from toolonce.store import reading, scripts, specs
+from toolonce.store.reading import Record, Stats
+from toolonce.store.states import State
+from toolonce.stream.client import Client
+
+NAMESPACE = "crash"
+MOVING = (State.QUEUED, State.RUNNING)
+
+
+class CrashSite:
+    """Usable as a context manager; everything it started ends with the block."""
+
+    def __init__(self, nursery: Nursery, folder: Path) -> None:
+        self._nursery = nursery
+        self._processes: list[Sprout] = []
+        self.ledger = CrashLedger.create(folder / "ledger")
+        self.server = RealServer().start()
+        self.proxy = FaultProxy(self.server.socket)
+        self.store = LiveStore(self.server.url, NAMESPACE)
+        self.client = Client(self.server.url, scope=SCOPE, namespace=NAMESPACE)
+        for name in scripts.names():  # so that a lost reply is that of a script that ran, not of "no such script"
+            self.store.redis.script_load(scripts.load(name).text)
+        self.store.run(specs.publish(self.store.space, tools.specs()))
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.kill9()
+        self.client.close()
+        self.store.close()
+        self.proxy.close()
+        self.server.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # -- who acts
+
+    def submit(self, kind: str, arguments: dict[str, Any]) -> tuple[str, str]:
+        """Submit the turn, for the first time or again; the keys of its two calls."""
+        first, second = self.client.submit_calls(two_calls(kind, arguments), turn_id=TURN).outcomes
+        return first.key, second.key
+
+    def harness(self, kind: str, arguments: dict[str, Any], *, url: str = "", crash: str = "") -> Sprout:
+        """A process that submits the turn."""
+        return self._start("harness", url or self.server.url, NAMESPACE, kind, json.dumps(arguments), crash=crash)
+
+    def worker(self, *more: str, lease_ms: int = 500, url: str = "", crash: str = "") -> Sprout:
+        """A process that works, with one slot."""
+        return self._start(
+            "toolonce", "work", "--tools", "tests.support.crash_tools:tools", "--redis", url or self.server.url,
+            "--namespace", NAMESPACE, "--lease", f"{lease_ms}ms", "--concurrency", "1", *more, crash=crash,
+        )  # fmt: skip
+
+    def _start(self, *words: str, crash: str) -> Sprout:
+        process = self._nursery.start(*words, env={VARIABLE: str(self.ledger.path)}, crash=crash)
+        self._processes.append(process)
+        return process
+
+    # -- what is there
+
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the turn's calls; () where none is stored."""
+        stored = self.store.run(reading.turn(self.store.space, self.client.terms.turn(TURN).key))
+        return tuple(outcome.key for outcome in stored)
+
+    def record(self, key: str) -> Record:
+        found = self.store.run(reading.record(self.store.space, key))
+        assert found, f"call {key} is stored"
+        return found
+
+    def state(self, key: str) -> State:
+        return self.record(key).state
+
+    def stats(self) -> Stats:
+        return self.store.run(reading.stats(self.store.space))
+
+    def is_still(self) -> bool:
+        """Nobody waits for a worker or runs."""
+        counts = self.stats().counts
+        return sum(counts.get(f"state:{state}", 0) for state in MOVING) == 0
+
+    def lease_has_run_out(self, key: str) -> bool:
+        seconds, micros = self.store.redis.time()
+        end = self.store.redis.zscore(f"{NAMESPACE}:leases", key)
+        return end is not None and end < seconds * 1000 + micros // 1000
+
+    def has_refused_for_memory(self) -> bool:
+        return "errorstat_OOM" in self.store.redis.info("errorstats")
+
+    def has_no_pointers(self) -> bool:
+        queue = self.store.space.queue_key("default")
+        return not self.store.redis.exists(queue, self.store.space.intermediate_key("default"))
+
+    def what_is_stuck(self) -> list[str]:
+        """Names of keys that must be gone once all has come to rest: leases, slots, pointers, those who wait."""
+        root = f"{NAMESPACE}:"
+        patterns = ("leases", "slots:*", "waiting:*", "crowded", "pushed:*", "delayed", "deadlines", "suspects")
+        own = [key for pattern in patterns for key in self.store.redis.scan_iter(f"{root}{pattern}", count=1000)]
+        rqs = [*self.store.redis.scan_iter(f"rq:wip:{root[:-1]}.*"), *self.store.redis.scan_iter("rq:queue:*")]
+        return own + rqs
+
+    def check_nothing_is_stuck(self, keys: Sequence[str]) -> None:
+        """Raise AssertionError where a dead process has left something behind that holds others up."""
+        assert not self.what_is_stuck()
+        stats = self.stats()
+        assert stats.balanced, f"admitted = settled + open: {stats.counts}"
+        assert stats.counts["admitted"] == len(keys)
+        audit(self.store)  # type: ignore[arg-type]
+        self._check_rqs_view(keys)
+
+    def _check_rqs_view(self, keys: Sequence[str]) -> None:
+        queue = Queue(self.store.space.queue_name("default"), connection=self.store.redis)
+        assert queue.count == 0
+        assert StartedJobRegistry(queue=queue).count == 0
+        states = [self.state(key) for key in keys]
+        failed = sum(state in (State.FAILED, State.UNKNOWN) for state in states)
+        assert FailedJobRegistry(queue=queue).count == failed
+        assert FinishedJobRegistry(queue=queue).count == states.count(State.SUCCEEDED)

@@ -1,0 +1,86 @@
+"""The five kinds of tools that are killed in tests. What they do is one effect in the ledger that TOOLONCE_CRASH_LEDGER
+names; where the call says so they then wait for a gate, a file beside the ledger, so that a test finds them inside.
+
+Each has one slot over all workers and goes one by one in its lane: what a dead process leaves behind would be seen.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tenacity import wait_fixed
+
+from tests.support.crash_ledger import CrashLedger
+from tests.support.wait import wait_until
+from toolonce.worker import Call, DidNotHappen, Registry
+from toolonce.worker.retries import Retry
+from toolonce.worker.tool import ToolOptions
+
+VARIABLE = "TOOLONCE_CRASH_LEDGER"
+KINDS = ("read", "idempotent", "mutating", "begins", "reconcile")
+"""The tools' names; the last two are mutating, with ``call.begin()`` and with a read-back."""
+_COMMON: ToolOptions = {"concurrency": 1, "order_by": ("lane",), "retry": Retry(5, wait_fixed(0.02)), "timeout": 0}
+tools = Registry()
+
+
+def ledger() -> CrashLedger:
+    return CrashLedger(Path(os.environ[VARIABLE]))
+
+
+def open_gate(ledger_path: Path, name: str) -> None:
+    """Let the calls that wait for this gate go on."""
+    _gate(ledger_path, name).touch()
+
+
+def _gate(ledger_path: Path, name: str) -> Path:
+    return ledger_path.parent / f"gate-{name}"
+
+
+def _work(call: Call, gate: str, *, begin: bool) -> str:
+    notes = ledger()
+    notes.enter(call.key, call.tool, call.fence, call.attempt)
+    if begin:
+        call.begin()
+    notes.happen(call.key, call.tool, call.fence, call.idempotency_key)
+    if gate:
+        wait_until(_gate(notes.path, gate).exists, 60, f"the gate {gate} opens")
+    return call.key
+
+
+@tools.tool(effect="read", **_COMMON)
+def read(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+    """Safe to repeat."""
+    return _work(call, gate, begin=begin)
+
+
+@tools.tool(effect="idempotent", **_COMMON)
+def idempotent(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+    """Safe to repeat with the same idempotency key."""
+    return _work(call, gate, begin=begin)
+
+
+@tools.tool(effect="mutating", **_COMMON)
+def mutating(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+    """Never repeated. It may say begin, but has not declared that it does."""
+    return _work(call, gate, begin=begin)
+
+
+@tools.tool(effect="mutating", begins=True, **_COMMON)
+def begins(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+    """Always says begin before its effect."""
+    return _work(call, gate, begin=True)
+
+
+@tools.tool(effect="mutating", **_COMMON)
+def reconcile(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+    """Can be asked later whether it happened."""
+    return _work(call, gate, begin=begin)
+
+
+@reconcile.reconcile
+def was_it_there(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+    """Look for the effect by the idempotency key."""
+    if not ledger().has(call.idempotency_key):
+        raise DidNotHappen("there is no effect of this key")
+    return call.key
