@@ -31,7 +31,9 @@ def event(payload: dict[str, Any], name: str | None = None) -> bytes:
 
 
 def anthropic(calls: Sequence[WireCall], order: Order, text: str = "") -> bytes:
-    frames: list[dict[str, Any]] = [{"type": "message_start", "message": {"id": "msg_1", "content": []}}]
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    usage: dict[str, Any] = {"input_tokens": 1, "output_tokens": 1}
+    frames: list[dict[str, Any]] = [{"type": "message_start", "message": {**message, "usage": usage}}]
     if text:
         frames += [
             {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},

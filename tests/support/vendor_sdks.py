@@ -1,0 +1,117 @@
+"""The vendors' own libraries reading a stream that a transport in this process hands them: no network, no keys.
+
+Decides how each library is driven. Import it only behind ``pytest.importorskip``: the libraries are optional.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+from google import genai
+from google.genai import types
+
+Call = tuple[str, str | None, Any]
+
+
+def _transport(data: bytes) -> httpx2.MockTransport:
+    headers = {"content-type": "text/event-stream"}
+    return httpx2.MockTransport(lambda request: httpx2.Response(200, headers=headers, content=data))
+
+
+def _openai(data: bytes) -> openai.OpenAI:
+    http = httpx2.Client(transport=_transport(data))
+    return openai.OpenAI(api_key="none", base_url="http://sdk.test", http_client=http, max_retries=0)
+
+
+def _anthropic(data: bytes) -> anthropic.Anthropic:
+    http = httpx2.Client(transport=_transport(data))
+    return anthropic.Anthropic(api_key="none", base_url="http://sdk.test", http_client=http, max_retries=0)
+
+
+def _google(data: bytes) -> genai.Client:
+    options = types.HttpOptions(base_url="http://sdk.test", client_args={"transport": _transport(data)})
+    return genai.Client(api_key="none", http_options=options)
+
+
+def read_responses(data: bytes) -> Iterator[Any]:
+    return iter(_openai(data).responses.create(model="m", input="x", stream=True))
+
+
+def read_chat(data: bytes) -> Iterator[Any]:
+    asked: Any = [{"role": "user", "content": "x"}]
+    return iter(_openai(data).chat.completions.create(model="m", messages=asked, stream=True))
+
+
+def read_anthropic(data: bytes) -> Iterator[Any]:
+    asked: Any = [{"role": "user", "content": "x"}]
+    return iter(_anthropic(data).messages.create(model="m", max_tokens=9, messages=asked, stream=True))
+
+
+def read_generate(data: bytes) -> Iterator[Any]:
+    client = _google(data)  # closes its transport when it is let go
+    yield from client.models.generate_content_stream(model="m", contents="x")
+
+
+def read_interactions(data: bytes) -> Iterator[Any]:
+    client = _google(data)
+    yield from client.interactions.create(model="m", input="x", stream=True)
+
+
+READ: dict[str, Callable[[bytes], Iterator[Any]]] = {
+    "openai-responses": read_responses,
+    "openai-chat": read_chat,
+    "anthropic": read_anthropic,
+    "google-generate": read_generate,
+    "google-interactions": read_interactions,
+}
+
+
+def calls_responses(data: bytes) -> list[Call]:
+    with _openai(data).responses.stream(model="m", input="x") as stream:
+        output = stream.get_final_response().output
+    return [(item.name, item.call_id, json.loads(item.arguments)) for item in output if item.type == "function_call"]
+
+
+def calls_chat(data: bytes) -> list[Call]:
+    asked: Any = [{"role": "user", "content": "x"}]
+    with _openai(data).chat.completions.stream(model="m", messages=asked) as stream:
+        message = stream.get_final_completion().choices[0].message
+    found: list[Any] = message.tool_calls or []
+    return [(call.function.name, call.id, json.loads(call.function.arguments or "{}")) for call in found]
+
+
+def calls_anthropic(data: bytes) -> list[Call]:
+    asked: Any = [{"role": "user", "content": "x"}]
+    with _anthropic(data).messages.stream(model="m", max_tokens=9, messages=asked) as stream:
+        content = stream.get_final_message().content
+    return [(block.name, block.id, block.input) for block in content if block.type == "tool_use"]
+
+
+def calls_generate(data: bytes) -> list[Call]:
+    found = [call for chunk in read_generate(data) for call in chunk.function_calls or []]
+    return [(call.name, call.id, call.args or {}) for call in found]
+
+
+def calls_interactions(data: bytes) -> list[Call]:
+    """This library has no accumulator: the steps are joined here, by its own typed events."""
+    steps: dict[int, tuple[str, str, list[str]]] = {}
+    for event in read_interactions(data):
+        if event.event_type == "step.start" and event.step.type == "function_call":
+            steps[event.index] = (event.step.name, event.step.id, [])
+        elif event.event_type == "step.delta" and event.delta.type == "arguments_delta":
+            steps[event.index][2].append(event.delta.arguments)
+    return [(name, call_id, json.loads("".join(parts) or "{}")) for name, call_id, parts in steps.values()]
+
+
+CALLS: dict[str, Callable[[bytes], list[Call]]] = {
+    "openai-responses": calls_responses,
+    "openai-chat": calls_chat,
+    "anthropic": calls_anthropic,
+    "google-generate": calls_generate,
+    "google-interactions": calls_interactions,
+}
