@@ -69,9 +69,10 @@ class Board:
             print("   " + "  ".join(str(render.plain(word)) for word in words if word), flush=True)
 
     def _table(self) -> Table:
-        grid = Table(title=self._title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-        for column, narrowest in (("stream", 12), ("tool", 10), ("state", 9), ("arguments, then the answer", 20)):
-            grid.add_column(column, no_wrap=True, min_width=narrowest)
+        grid = Table(title=self._title, title_justify="left", title_style="bold", box=None, expand=True)
+        for column, width in (("stream", 15), ("tool", 14), ("state", 9)):
+            grid.add_column(column, no_wrap=True, width=width)
+        grid.add_column("arguments, then the answer", no_wrap=True, ratio=1)
         for line in self._lines.values():
             last = render.brief(line.answer or line.arguments, 90)
             grid.add_row(
