@@ -10,8 +10,10 @@ from collections.abc import Mapping
 
 from ..store.crashpoints import reach
 from ..store.errors import KeyringMissing, StoreUnavailable
-from ..store.execution import Run, release, settle
+from ..store.execution import Ending, Run, release, settle
 from ..store.outcomes import Failure
+from ..store.specs import Effect
+from ..store.states import State
 from .attempt import Attempt, Desk
 from .authorize import Allow, Ask, Deny, consult
 from .ends import End, Kind, classify
@@ -34,13 +36,13 @@ class Executor:
         self._registry = registry
         self._runners = runners
 
-    def execute(self, run: Run, sends: Sends) -> None:
-        """Bring a run to its end, whatever that is.
+    def execute(self, run: Run, sends: Sends, *, asked_at: float) -> None:
+        """Bring a run to its end, whatever that is; `asked_at` is the monotonic time at which its claim was sent.
 
         Raises:
             Abandoned: the handler overran its limit and this thread was replaced; it has to end.
         """
-        hold = self._desk.leases.hold(run)
+        hold = self._desk.leases.hold(run, asked_at)
         ready = self._prepare(run)
         if run.cancel_requested:
             ready = Refuse(cancelled(run).ending)
@@ -48,7 +50,7 @@ class Executor:
             self._close(run, hold, ready, sends)
             return
         attempt = Attempt(self._desk, run, hold, ready)
-        barred = self._ask(attempt, ready)
+        barred = self._ask(attempt, ready) or self._too_late(hold, sends)
         if barred:
             self._close(run, hold, barred, sends)
             return
@@ -74,6 +76,22 @@ class Executor:
                 return refuse(Failure("denied", f"not run: {reason}"))
             case Ask():
                 return GiveBack("approval", ready.tool.spec.approval_ms)
+
+    def _too_late(self, hold: Hold, sends: Sends) -> GiveBack | Refuse | None:
+        """A process that was stopped between claim and entry must not enter: others have decided what becomes of the
+        call. Where they could not know that nothing was entered, they are told.
+        """
+        run, desk = hold.run, self._desk
+        try:
+            if desk.leases.is_kept(hold, lambda request: desk.persistence.write(sends, request, what="a lease")):
+                return None
+        except StoreUnavailable as error:
+            _LOG.error("call %s: %s", run.call, error)
+        _LOG.warning("call %s: its lease ran out before its handler was entered", run.call)
+        if run.effect is Effect.MUTATING and not run.begins:
+            why = "not run: the worker lost its lease before the handler was entered"
+            return Refuse(Ending(State.FAILED, failure=Failure("not_entered", why)))
+        return GiveBack("")
 
     def _enter(self, attempt: Attempt) -> End:
         try:

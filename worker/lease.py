@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from ..store.connection import Connection
 from ..store.crashpoints import reach
 from ..store.errors import StoreError
 from ..store.execution import Run, renew
+from ..store.scripts import Invocation
 
 _LOG = logging.getLogger("toolonce.worker")
 _BATCH = 500
@@ -22,12 +24,18 @@ _BATCH = 500
 
 
 class Hold:
-    """One run whose lease is kept. `standing` is ``kept``, ``cancel`` or ``lost``, as the last renewal heard."""
+    """One run whose lease is kept.
 
-    __slots__ = ("run", "standing")
+    Attributes:
+        standing: ``kept``, ``cancel`` or ``lost``, as the last renewal heard.
+        asked_at: monotonic time at which the lease was last asked for and granted; it lives for a lease from then on.
+    """
 
-    def __init__(self, run: Run) -> None:
+    __slots__ = ("asked_at", "run", "standing")
+
+    def __init__(self, run: Run, asked_at: float) -> None:
         self.run = run
+        self.asked_at = asked_at
         self.standing = "cancel" if run.cancel_requested else "kept"
 
 
@@ -49,9 +57,9 @@ class Leases:
         self._ended.set()
         self._thread.join(timeout=2)
 
-    def hold(self, run: Run) -> Hold:
-        """Keep this run's lease from now on."""
-        hold = Hold(run)
+    def hold(self, run: Run, asked_at: float) -> Hold:
+        """Keep this run's lease from now on; `asked_at` is the monotonic time at which its claim was sent."""
+        hold = Hold(run, asked_at)
         self._holds.add(hold)
         return hold
 
@@ -72,12 +80,27 @@ class Leases:
         holds = iter(self.held())
         while batch := tuple(islice(holds, _BATCH)):
             reach("in_renew")
-            pairs = [(hold.run.call, hold.run.fence) for hold in batch]
-            words = self._connection.run(renew(self._connection.space, pairs, lease_ms=self.lease_ms))
-            self._heard(batch, words)
+            asked_at = time.monotonic()
+            words = self._connection.run(self.renewal(batch))
+            self._heard(batch, words, asked_at)
 
-    def _heard(self, batch: Sequence[Hold], words: Sequence[str]) -> None:
+    def renewal(self, holds: Sequence[Hold]) -> Invocation[tuple[str, ...]]:
+        """The request to prolong these leases."""
+        pairs = [(hold.run.call, hold.run.fence) for hold in holds]
+        return renew(self._connection.space, pairs, lease_ms=self.lease_ms)
+
+    def is_kept(self, hold: Hold, ask: Callable[[Invocation[tuple[str, ...]]], tuple[str, ...]]) -> bool:
+        """Whether the right to run is still there. The store is asked only where the lease may have run out meanwhile:
+        this process was stopped, or the store was away.
+        """
+        asked_at = time.monotonic()
+        if hold.standing != "lost" and asked_at - hold.asked_at >= self.lease_ms / 1000:
+            self._heard([hold], ask(self.renewal([hold])), asked_at)
+        return hold.standing != "lost"
+
+    def _heard(self, batch: Sequence[Hold], words: Sequence[str], asked_at: float) -> None:
         for hold, word in zip(batch, words, strict=True):
+            hold.asked_at = asked_at
             if word == "lost" and hold.standing != "lost" and hold in self._holds:
                 _LOG.warning("call %s: its lease under fence %d is lost", hold.run.call, hold.run.fence)
             hold.standing = word

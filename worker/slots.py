@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from ..store.connection import Link
@@ -107,6 +108,7 @@ class Slots:
     def _deliver(self, delivery: Delivery, link: Link) -> None:
         desk = self._desk
         request = claim(desk.connection.space, delivery, lease_ms=desk.leases.lease_ms, seen_fence=self._seen_fence)
+        asked_at = time.monotonic()
         try:
             # Asked again for as long as it takes: the claim may have happened, and is ours to run then.
             run = desk.persistence.write(link, request, what=f"the claim of call {delivery.call}")
@@ -119,7 +121,7 @@ class Slots:
         self._seen_fence = max(self._seen_fence, run.fence)
         reach("after_claim")
         assert self._executor
-        self._executor.execute(run, link)
+        self._executor.execute(run, link, asked_at=asked_at)
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":
