@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from ..store.connection import Connection
 from ..store.crashpoints import reach
+from ..store.errors import StoreFull
 from ..store.execution import begin, progress
 from ..store.sealing import scrub
+from .errors import NotStarted
 from .lease import Hold
 
 
@@ -35,7 +37,13 @@ class StoreLine:
             return "lost"
         reach("before_begin")
         before, self.begun = self.begun, True
-        word = self._connection.run(begin(self._connection.space, self._hold.run))
+        try:
+            word = self._connection.run(begin(self._connection.space, self._hold.run))
+        except StoreFull as error:
+            self.begun = before
+            if not self._hold.run.begins:  # its effect counts from the entry on: it cannot say "nothing happened"
+                raise
+            raise NotStarted("the store has no memory left for begin()", retry_after=1) from error
         self.begun = before or word == "begun"
         return word
 
