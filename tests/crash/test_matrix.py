@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.support import crash_runner
-from tests.support.crash_cells import EXPECTED, Cell, Rest, cells, is_common
+from tests.support.crash_cells import EXPECTED, Cell, cells, is_common
 from tests.support.crash_nursery import Nursery
+from tests.support.crash_runner import Found
 
 SIDE_BY_SIDE = 6
-Experiments = dict[Cell, "Future[Rest]"]
+Experiments = dict[Cell, "Future[Found]"]
 
 
-def _parameters() -> list[object]:
+def _parameters() -> list[ParameterSet]:
     return [pytest.param(cell, id=cell.name, marks=[] if is_common(cell) else [pytest.mark.matrix]) for cell in cells()]
 
 
@@ -27,12 +28,11 @@ def _parameters() -> list[object]:
 def experiments(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Experiments]:
     """The experiments of this run, all of them under way."""
     functions = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    chosen = [
-        item.callspec.params["cell"] for item in functions if item.path == request.path and hasattr(item, "callspec")
-    ]
+    callspecs = [getattr(item, "callspec", None) for item in functions if item.path == request.path]
+    chosen: list[Cell] = [callspec.params["cell"] for callspec in callspecs if callspec]
     with Nursery(tmp_path_factory.mktemp("logs")) as nursery, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
 
-        def start(cell: Cell) -> Future[Rest]:
+        def start(cell: Cell) -> Future[Found]:
             return pool.submit(crash_runner.run, cell, nursery, tmp_path_factory.mktemp("cell"))
 
         yield {cell: start(cell) for cell in chosen}
@@ -44,7 +44,7 @@ def experiments(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 def test_a_call_comes_to_rest_as_its_kind_allows(experiments: Experiments, cell: Cell) -> None:
     found = experiments[cell].result()
 
-    assert found.code == EXPECTED[cell].code
+    assert found.rest.code == EXPECTED[cell].code, found.history
 
 
 def test_every_cell_of_the_matrix_has_an_expectation_and_no_mutating_effect_is_ever_expected_twice() -> None:

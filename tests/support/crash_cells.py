@@ -1,5 +1,5 @@
-"""The crash matrix as a table: where a process is, what happens to it there, what kind of tool it is busy with, and what
-must then be true of the call once everything has come to rest.
+"""The crash matrix as a table: where a process is, what happens to it there, with what kind of tool it is busy, and
+what must then be true of the call once everything has come to rest.
 
 A call is written as its state and the number of its effects: `S1` succeeded, happened once; `U0` unknown, did not
 happen; `F0` failed, did not happen. Effects of a mutating tool are counted one by one; those of an idempotent tool by

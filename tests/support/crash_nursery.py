@@ -12,20 +12,20 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-import tests.support.crash_tools
-import toolonce.worker.process  # noqa: F401  both are imported before a fork, to be there after it
+import tests.support.crash_tools  # noqa: F401  what children need is imported before they are forked
+import toolonce.worker.process  # noqa: F401
 from tests.support import crash_harness
 from tests.support.processes import Child
 from tests.support.wait import wait_until
 from toolonce.ops import cli
 from toolonce.store import crashpoints
 
-_PROGRAMS = {"toolonce": cli.main, "harness": crash_harness.main}
+_PROGRAMS: dict[str, Callable[[list[str]], int]] = {"toolonce": cli.main, "harness": crash_harness.main}
 _POLL_S = 0.02
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.crash_cells import HARNESS_POINTS, Cell, Death, Rest
 from tests.support.crash_nursery import Nursery, Sprout
@@ -31,11 +31,18 @@ _NEXT = {
 }  # fmt: skip
 
 
-def run(cell: Cell, nursery: Nursery, folder: Path) -> Rest:
+class Found(NamedTuple):
+    """What came of it: how the call came to rest, and its history for whoever wonders."""
+
+    rest: Rest
+    history: str
+
+
+def run(cell: Cell, nursery: Nursery, folder: Path) -> Found:
     """Do the experiment.
 
     Raises:
-        AssertionError: something did not come to rest, is stuck or was lost; or the call behind did not do what it had to.
+        AssertionError: something did not come to rest, is stuck or was lost; or the call behind did not go on.
     """
     with CrashSite(nursery, folder) as site:
         return _Story(site, cell).tell()
@@ -49,10 +56,10 @@ class _Story:
         if cell.point == "before_begin":
             self._arguments["begin"] = True
         if cell.point == "in_renew":
-            self._arguments["gate"] = "inside"
+            self._arguments |= {"gate": "inside", "arm": self._crash}
         self._by_harness = cell.point in HARNESS_POINTS
 
-    def tell(self) -> Rest:
+    def tell(self) -> Found:
         deaths: dict[Death, Callable[[Sprout], None]] = {
             Death.KILLED: self._killed,
             Death.STOPPED: self._stopped,
@@ -69,7 +76,7 @@ class _Story:
     def _victim(self) -> Sprout:
         cell, site = self._cell, self._site
         url = site.proxy.url if cell.death in _BY_PROXY else ""
-        crash = f"{cell.point}:{'kill' if cell.death is Death.KILLED else 'stop'}"
+        crash = self._crash
         if self._by_harness:
             return self._wait_for(site.harness(cell.kind, self._arguments, url=url, crash=crash))
         self._submit()
@@ -77,7 +84,13 @@ class _Story:
             self._leave_an_orphan()
             # Behind the first step of recovery, which ends the lease; or before it, where its reply is to be lost.
             crash += "@1" if cell.death is Death.REPLIES_LOST else "@2"
+        if cell.point == "in_renew":
+            crash = ""  # the handler arms it, so that it comes after the effect
         return self._wait_for(site.worker(lease_ms=self._lease_ms(), url=url, crash=crash))
+
+    @property
+    def _crash(self) -> str:
+        return f"{self._cell.point}:{'kill' if self._cell.death is Death.KILLED else 'stop'}"
 
     def _wait_for(self, victim: Sprout) -> Sprout:
         if self._cell.death is Death.KILLED:
@@ -95,7 +108,7 @@ class _Story:
 
     def _leave_an_orphan(self) -> None:
         self._site.worker(crash="after_effect").wait_until_gone()
-        first = self._site.keys()[0]
+        first = self._site.calls()[0]
         wait_until(lambda: self._site.lease_has_run_out(first), PATIENCE_S, "the orphan's lease runs out")
 
     def _open_gate(self) -> None:
@@ -129,7 +142,7 @@ class _Story:
         site.proxy.stall()
         victim.resume()
         if cell.point == "after_claim" and cell.kind != "begins":
-            first = site.keys()[0]
+            first = site.calls()[0]
             wait_until(lambda: site.ledger.effects(first), PATIENCE_S, "the handler goes on without a server")
         self._others_go_on()
         self._wait_for_rest()
@@ -154,9 +167,9 @@ class _Story:
         victim.resume()
         if cell.point == "before_admit":
             victim.wait_for_line("full")
-            assert not site.keys()
+            assert not site.calls()
         elif cell.point in ("after_effect", "before_settle"):
-            first = site.keys()[0]
+            first = site.calls()[0]
             wait_until(lambda: site.state(first) is State.SUCCEEDED, PATIENCE_S, "what ran settles on a full server")
         elif cell.point != "after_admit_reply_lost":
             wait_until(site.has_refused_for_memory, PATIENCE_S, "something is refused for want of memory")
@@ -184,7 +197,7 @@ class _Story:
 
     def _is_at_rest(self) -> bool:
         site = self._site
-        keys = site.keys()
+        keys = site.calls()
         if not keys or not site.is_still():
             return False
         first, behind = (site.state(key) for key in keys)
@@ -196,21 +209,24 @@ class _Story:
         try:
             wait_until(self._is_at_rest, PATIENCE_S)
         except AssertionError:
-            histories = [self._site.record(key).history for key in self._site.keys()]
-            raise AssertionError(f"it does not come to rest: {histories}") from None
+            raise AssertionError(f"it does not come to rest: {self._histories()}") from None
 
-    def _look(self) -> Rest:
+    def _histories(self) -> str:
+        return "\n".join(str(event) for key in self._site.calls() for event in self._site.record(key).history)
+
+    def _look(self) -> Found:
         site, cell = self._site, self._cell
         self._wait_for_rest()
         wait_until(site.has_no_pointers, PATIENCE_S, "no pointer is left in the queue")
-        first, behind = keys = site.keys()
+        keys = site.calls()
         site.check_nothing_is_stuck(keys)
         states = [site.state(key) for key in keys]
         assert states[1] is (State.HELD if states[0] is State.UNKNOWN else State.SUCCEEDED)
         entries = [site.ledger.entries(key) for key in keys]
         self._submit()  # a replay: whoever asks again is told, and nothing runs
-        assert site.keys() == keys
+        assert site.calls() == keys
         assert [site.state(key) for key in keys] == states
         assert [site.ledger.entries(key) for key in keys] == entries
         is_mutating = cell.kind not in ("read", "idempotent")
-        return Rest(states[0], site.ledger.effects(first) if is_mutating else site.ledger.distinct(first))
+        effects = site.ledger.effects(keys[0]) if is_mutating else site.ledger.distinct(keys[0])
+        return Found(Rest(states[0], effects), self._histories())

@@ -1,4 +1,4 @@
-"""The place of one crash experiment: a server of its own, a faulty line to it, a ledger of effects, harness and workers.
+"""The place of one crash experiment: its own server, a faulty line to it, a ledger of effects, harness and workers.
 
 Knows how to look whether everything has come to rest and whether anything is stuck. Knows no deaths.
 """
@@ -84,7 +84,7 @@ class CrashSite:
 
     # -- what is there
 
-    def keys(self) -> tuple[str, ...]:
+    def calls(self) -> tuple[str, ...]:
         """The keys of the turn's calls; () where none is stored."""
         stored = self.store.run(reading.turn(self.store.space, self.client.terms.turn(TURN).key))
         return tuple(outcome.key for outcome in stored)

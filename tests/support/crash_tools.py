@@ -1,5 +1,6 @@
 """The five kinds of tools that are killed in tests. What they do is one effect in the ledger that TOOLONCE_CRASH_LEDGER
-names; where the call says so they then wait for a gate, a file beside the ledger, so that a test finds them inside.
+names. Where the call says so, its first attempt then arms a crash point, and each attempt waits for a gate, a file
+beside the ledger, so that a test finds it inside.
 
 Each has one slot over all workers and goes one by one in its lane: what a dead process leaves behind would be seen.
 """
@@ -13,14 +14,15 @@ from tenacity import wait_fixed
 
 from tests.support.crash_ledger import CrashLedger
 from tests.support.wait import wait_until
+from toolonce.store import crashpoints
+from toolonce.store.specs import Effect
 from toolonce.worker import Call, DidNotHappen, Registry
 from toolonce.worker.retries import Retry
-from toolonce.worker.tool import ToolOptions
+from toolonce.worker.tool import Handler, Tool
 
 VARIABLE = "TOOLONCE_CRASH_LEDGER"
 KINDS = ("read", "idempotent", "mutating", "begins", "reconcile")
 """The tools' names; the last two are mutating, with ``call.begin()`` and with a read-back."""
-_COMMON: ToolOptions = {"concurrency": 1, "order_by": ("lane",), "retry": Retry(5, wait_fixed(0.02)), "timeout": 0}
 tools = Registry()
 
 
@@ -37,50 +39,60 @@ def _gate(ledger_path: Path, name: str) -> Path:
     return ledger_path.parent / f"gate-{name}"
 
 
-def _work(call: Call, gate: str, *, begin: bool) -> str:
+def _work(call: Call, gate: str, arm: str, *, begin: bool) -> str:
     notes = ledger()
     notes.enter(call.key, call.tool, call.fence, call.attempt)
     if begin:
         call.begin()
     notes.happen(call.key, call.tool, call.fence, call.idempotency_key)
+    if arm and call.attempt == 1:
+        crashpoints.arm(arm)
     if gate:
         wait_until(_gate(notes.path, gate).exists, 60, f"the gate {gate} opens")
     return call.key
 
 
-@tools.tool(effect="read", **_COMMON)
-def read(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+def read(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
     """Safe to repeat."""
-    return _work(call, gate, begin=begin)
+    return _work(call, gate, arm, begin=begin)
 
 
-@tools.tool(effect="idempotent", **_COMMON)
-def idempotent(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+def idempotent(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
     """Safe to repeat with the same idempotency key."""
-    return _work(call, gate, begin=begin)
+    return _work(call, gate, arm, begin=begin)
 
 
-@tools.tool(effect="mutating", **_COMMON)
-def mutating(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+def mutating(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
     """Never repeated. It may say begin, but has not declared that it does."""
-    return _work(call, gate, begin=begin)
+    return _work(call, gate, arm, begin=begin)
 
 
-@tools.tool(effect="mutating", begins=True, **_COMMON)
-def begins(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+def begins(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
     """Always says begin before its effect."""
-    return _work(call, gate, begin=True)
+    return _work(call, gate, arm, begin=True)
 
 
-@tools.tool(effect="mutating", **_COMMON)
-def reconcile(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+def reconcile(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
     """Can be asked later whether it happened."""
-    return _work(call, gate, begin=begin)
+    return _work(call, gate, arm, begin=begin)
 
 
-@reconcile.reconcile
-def was_it_there(lane: str, gate: str = "", begin: bool = False, *, call: Call) -> str:
+def was_it_there(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
     """Look for the effect by the idempotency key."""
     if not ledger().has(call.idempotency_key):
         raise DidNotHappen("there is no effect of this key")
     return call.key
+
+
+def _register(handler: Handler, effect: Effect, *, begins: bool = False) -> Tool:
+    tool = tools.tool(
+        effect=effect, begins=begins, timeout=0, retry=Retry(5, wait_fixed(0.02)), concurrency=1, order_by=("lane",)
+    )
+    return tool(handler)
+
+
+_register(read, Effect.READ)
+_register(idempotent, Effect.IDEMPOTENT)
+_register(mutating, Effect.MUTATING)
+_register(begins, Effect.MUTATING, begins=True)
+_register(reconcile, Effect.MUTATING).reconcile(was_it_there)
