@@ -35,6 +35,7 @@ MODULES = (
     "cancel",
     "approvals",
     "recover",
+    "doctor",
     "purge",
 )
 """In the order of `--help`: first what runs things, then what looks, then what acts."""

@@ -1,0 +1,191 @@
+"""What is wrong, why it matters and what mends it: one rule per finding, over one reading of the vitals. Pure.
+
+Decides the rules about the store's contents and its workers; those about the server are in `server_findings`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ..store.specs import Effect
+from ..store.states import State
+from .render import age
+from .vitals import Vitals
+
+QUEUE_LIMIT = 100_000
+"""Where harnesses begin to refuse turns (the client's default)."""
+WAITING_MS = 300_000
+HELD_ENTRY_MS = 60_000
+
+
+class Severity(IntEnum):
+    """How bad it is; the worst one decides the exit code."""
+
+    NOTICE = 0
+    WARNING = 1
+    ERROR = 2
+    """Calls do not come to rest, or will not soon."""
+    DANGER = 3
+    """A guarantee does not hold: calls may be lost or run twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found. `code` is a stable word for alarms; `mend` the command that helps."""
+
+    code: str
+    severity: Severity
+    what: str
+    why: str
+    mend: str
+
+
+def of_the_store(vitals: Vitals) -> Iterator[Finding]:
+    """What the counters, leases, queues and inboxes say."""
+    if vitals.barred:
+        yield Finding(
+            "barred", Severity.ERROR, f"user {vitals.user!r} may not read the store: {vitals.barred}",
+            "commands and workers under this user fail", "give it the operator role of ops/users.acl",
+        )  # fmt: skip
+    if vitals.stats is None:
+        return
+    yield from _ledger(vitals)
+    yield from _queues(vitals)
+    yield from _inboxes(vitals)
+
+
+def of_the_workers(vitals: Vitals) -> Iterator[Finding]:
+    """What workers and published tools say."""
+    if not vitals.workers and vitals.specs.tools:
+        yield Finding(
+            "no_worker", Severity.ERROR, "no worker lives",
+            "calls are admitted and nobody runs them; expired leases are not ended",
+            "toolonce work --tools MODULE:REGISTRY",
+        )  # fmt: skip
+    yield from _drift(vitals)
+    yield from _times(vitals)
+    secret = sorted(spec.name for spec in vitals.specs.tools.values() if spec.secret or spec.secret_result)
+    if secret and not vitals.has_keys:
+        yield Finding(
+            "no_keys", Severity.NOTICE, f"this process has no keys; {', '.join(secret)} have secret fields",
+            "harnesses without keys cannot submit their calls", "set TOOLONCE_KEYS where harnesses run",
+        )  # fmt: skip
+
+
+def _ledger(vitals: Vitals) -> Iterator[Finding]:
+    stats = vitals.stats
+    assert stats is not None
+    if not stats.balanced:
+        yield Finding(
+            "unbalanced", Severity.DANGER,
+            f"{stats.counts.get('admitted', 0)} admitted is not {stats.counts.get('settled', 0)} settled + "
+            f"{stats.open} open", "a call was lost, or someone wrote to the store by hand",
+            "toolonce doctor --json > report.json, and report it with the version",
+        )  # fmt: skip
+    if "went_back" in stats.flags:
+        yield Finding(
+            "went_back", Severity.DANGER, "the store has lost writes (restored, or failed over to a stale replica)",
+            "calls that it has forgotten may have run; mutating calls are held until someone has compared",
+            "toolonce recover --accept-loss --reason R",
+        )  # fmt: skip
+    if "full" in stats.flags:
+        yield Finding(
+            "full", Severity.ERROR, "admission is stopped at the memory watermark",
+            "harnesses are refused; running calls still settle",
+            "toolonce purge --state succeeded --older-than 1d, or raise maxmemory",
+        )  # fmt: skip
+    if doubtful := stats.stored[State.UNKNOWN]:
+        oldest = age(stats.read_at - stats.oldest_at[State.UNKNOWN])
+        yield Finding(
+            "unknown", Severity.WARNING, f"{doubtful} calls are in doubt, the oldest for {oldest}",
+            "each was entered and nobody knows how it ended; no timer will decide it",
+            "toolonce calls --state unknown",
+        )  # fmt: skip
+    if vitals.late_leases:
+        yield Finding(
+            "late_leases", Severity.ERROR, f"{vitals.late_leases} leases ran out and nobody has ended them",
+            "no worker sweeps: calls of dead workers do not come to rest", "toolonce recover, and start a worker",
+        )  # fmt: skip
+
+
+def _queues(vitals: Vitals) -> Iterator[Finding]:
+    stats = vitals.stats
+    assert stats is not None
+    served = {queue.removeprefix(f"{vitals.namespace}.") for worker in vitals.workers for queue in worker.queues}
+    for queue, (waiting, _) in stats.queues.items():
+        if waiting and queue not in served:
+            yield Finding(
+                "unserved_queue", Severity.ERROR, f"{waiting} calls wait in queue {queue!r}, which no worker serves",
+                "they wait until their deadline and expire", f"toolonce work --tools ... --queue {queue}",
+            )  # fmt: skip
+        if waiting > QUEUE_LIMIT // 2:
+            yield Finding(
+                "deep_queue", Severity.WARNING, f"queue {queue!r} holds {waiting} calls",
+                f"at {QUEUE_LIMIT} harnesses are refused", "start more workers, or raise --concurrency",
+            )  # fmt: skip
+    oldest = stats.oldest_at[State.QUEUED]
+    if oldest and stats.read_at - oldest > WAITING_MS:
+        yield Finding(
+            "slow_queue", Severity.WARNING, f"the oldest queued call has waited {age(stats.read_at - oldest)}",
+            "queue deadlines pass; calls expire without having run", "toolonce workers; start more of them",
+        )  # fmt: skip
+
+
+def _inboxes(vitals: Vitals) -> Iterator[Finding]:
+    for inbox in vitals.inboxes:
+        if inbox.held_ms > HELD_ENTRY_MS or (inbox.waiting and not inbox.taken and inbox.waiting > 100):
+            yield Finding(
+                "inbox_stuck", Severity.ERROR,
+                f"the inbox of {inbox.tenant!r} is not consumed: {inbox.waiting} wait, {inbox.taken} taken",
+                "harnesses that write to the inbox get no answers", "toolonce consume",
+            )  # fmt: skip
+
+
+def _drift(vitals: Vitals) -> Iterator[Finding]:
+    digests: defaultdict[str, set[str]] = defaultdict(set)
+    releases: set[str] = set()
+    for worker in vitals.workers:
+        if worker.report:
+            releases.add(worker.report.version)
+            for tool, digest in worker.report.specs.items():
+                digests[tool].add(digest)
+    drifted = sorted(tool for tool, found in digests.items() if len(found) > 1)
+    if drifted:
+        yield Finding(
+            "spec_drift", Severity.WARNING, f"workers differ in the spec of {', '.join(drifted)}",
+            "calls are validated against the newest spec and may be refused, or fail, at the other workers",
+            "finish the deployment; `toolonce workers` shows who is old",
+        )  # fmt: skip
+    if len(releases) > 1:
+        yield Finding(
+            "mixed_releases", Severity.NOTICE, f"workers of releases {', '.join(sorted(releases))} run together",
+            "fine during an upgrade, a surprise after it", "finish the upgrade",
+        )  # fmt: skip
+
+
+def _times(vitals: Vitals) -> Iterator[Finding]:
+    graces = [worker.report.grace_s for worker in vitals.workers if worker.report and worker.report.grace_s]
+    tools = vitals.specs.tools.values()
+    cut = sorted(
+        spec.name
+        for spec in tools
+        if graces and spec.effect is Effect.MUTATING and (not spec.timeout_ms or spec.timeout_ms > min(graces) * 1000)
+    )
+    if cut:
+        yield Finding(
+            "short_grace", Severity.WARNING,
+            f"stopping a worker waits {min(graces):g} s, but {', '.join(cut)} may run longer",
+            "each deployment may leave such calls in doubt",
+            "raise --grace, and the supervisor's stop time above it; or lower the tools' timeout",
+        )  # fmt: skip
+    long = sorted(spec.name for spec in tools if spec.deadline_ms > vitals.retention.body_ms)
+    if long:
+        yield Finding(
+            "short_retention", Severity.WARNING,
+            f"calls of {', '.join(long)} may wait longer than answers are kept ({age(vitals.retention.body_ms)})",
+            "a harness that comes back in time finds the answer of an earlier call gone",
+            "shorten the tools' deadline",
+        )  # fmt: skip

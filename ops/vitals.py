@@ -1,0 +1,163 @@
+"""What the doctor looks at: one reading of server, store, workers and this process. Asks, and judges nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+
+from redis.exceptions import NoPermissionError, ResponseError
+
+from ..store.connection import Connection
+from ..store.keyring import Keyring
+from ..store.reading import Stats
+from ..store.recovery import Retention
+from ..store.specs import Published, published
+from ..stream.inbox import GROUP
+from ..worker.roster import WorkerRow, read_roster
+from .listing import server_now
+from .stats import read_stats
+
+PINGS = 20
+CONFIGS = ("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-replicas-to-write")
+LATE_MS = 10_000
+"""A lease that ran out this long ago should have been found by several sweeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """One tenant's inbox: entries not yet taken (None where the server cannot tell), taken and not done, and for how
+    long the oldest of those has been held, ms."""
+
+    tenant: str
+    waiting: int | None
+    taken: int
+    held_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """One reading. Config values are None where the server does not let us ask.
+
+    Attributes:
+        latency_ms: round trips of PING, sorted.
+        barred: what the user may not do, in Redis' words; "" where nothing was barred.
+        late_leases: leases that ran out long ago and nobody has ended.
+    """
+
+    url: str
+    namespace: str
+    info: Mapping[str, str]
+    config: Mapping[str, str | None]
+    latency_ms: tuple[float, ...]
+    stats: Stats | None
+    specs: Published
+    workers: tuple[WorkerRow, ...]
+    late_leases: int
+    inboxes: tuple[Inbox, ...]
+    user: str
+    barred: str = ""
+    rq: str = ""
+    has_keys: bool = False
+    retention: Retention = field(default_factory=Retention)
+
+
+def take(connection: Connection) -> Vitals:
+    """Read everything that is looked at; about thirty round trips, none of them heavy.
+
+    Raises:
+        StoreUnavailable: the server does not answer.
+    """
+    info = _info(connection)
+    base = Vitals(
+        url=connection.url,
+        namespace=connection.space.name,
+        info=info,
+        config={name: _config(connection, name) for name in CONFIGS},
+        latency_ms=_latency(connection),
+        stats=None,
+        specs=Published(0, {}),
+        workers=(),
+        late_leases=0,
+        inboxes=(),
+        user=_user(connection),
+        rq=version("rq"),
+        has_keys=bool(Keyring.from_environment(os.environ).keys),
+    )
+    try:
+        return _with_store(connection, base)
+    except NoPermissionError as error:
+        return replace(base, barred=str(error))
+
+
+def _with_store(connection: Connection, base: Vitals) -> Vitals:
+    border = server_now(connection) - LATE_MS
+    return replace(
+        base,
+        stats=read_stats(connection),
+        specs=connection.run(published(connection.space)),
+        workers=read_roster(connection),
+        late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
+        inboxes=_inboxes(connection),
+    )
+
+
+def _info(connection: Connection) -> dict[str, str]:
+    lines = connection.command("INFO").decode("utf-8", "replace").splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def _config(connection: Connection, name: str) -> str | None:
+    try:
+        reply = connection.command("CONFIG", "GET", name)
+    except ResponseError:
+        return None
+    pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+    value = pairs.get(name.encode())
+    return value.decode() if isinstance(value, bytes) else None
+
+
+def _user(connection: Connection) -> str:
+    try:
+        return str(connection.command("ACL", "WHOAMI").decode())
+    except ResponseError:
+        return ""
+
+
+def _latency(connection: Connection) -> tuple[float, ...]:
+    link, taken = connection.dedicated(), []
+    try:
+        link.command("PING")
+        for _ in range(PINGS):
+            start = time.perf_counter()
+            link.command("PING")
+            taken.append((time.perf_counter() - start) * 1000)
+    finally:
+        link.close()
+    return tuple(sorted(taken))
+
+
+def _inboxes(connection: Connection) -> tuple[Inbox, ...]:
+    tenants = sorted(name.decode() for name in connection.command("SMEMBERS", connection.space.inboxes))
+    return tuple(_inbox(connection, tenant) for tenant in tenants)
+
+
+def _inbox(connection: Connection, tenant: str) -> Inbox:
+    stream = connection.space.inbox(tenant)
+    try:
+        groups = connection.command("XINFO", "GROUPS", stream)
+    except ResponseError:
+        return Inbox(tenant, 0, 0, 0)
+    for group in groups:
+        known = group if isinstance(group, dict) else dict(zip(group[::2], group[1::2], strict=True))
+        if known[b"name"] == GROUP.encode():
+            lag = known.get(b"lag")
+            return Inbox(tenant, None if lag is None else int(lag), int(known[b"pending"]), _held(connection, stream))
+    return Inbox(tenant, int(connection.command("XLEN", stream)), 0, 0)
+
+
+def _held(connection: Connection, stream: str) -> int:
+    pending = connection.command("XPENDING", stream, GROUP, "-", "+", 1)
+    return int(pending[0][2]) if pending else 0

@@ -1,0 +1,166 @@
+"""Ways to make a server or a store sick, one for each finding of the doctor: code -> what to do to it.
+
+Everything here is done to a real server. What cannot be had on one machine (an old server, a full disk, a slow
+network) is written into a reading of a real one instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.support.live_store import LiveScene
+from tests.support.scene import spec
+from toolonce.ops.vitals import Vitals
+from toolonce.worker.roster import FIELD, Report
+
+Sickness = Callable[[LiveScene], None]
+Rewriting = Callable[[Vitals], Vitals]
+
+
+def config(name: str, value: str) -> Sickness:
+    return lambda scene: scene.live.redis.config_set(name, value)
+
+
+def flag(name: str) -> Sickness:
+    return lambda scene: scene.live.redis.hset(f"{scene.space.root}flags", name, "1")
+
+
+def full_memory(scene: LiveScene) -> None:
+    used = int(scene.live.redis.info("memory")["used_memory"])
+    scene.live.redis.config_set("maxmemory", str(round(used / 0.8)))
+
+
+def replica(scene: LiveScene) -> None:
+    scene.live.redis.execute_command("REPLICAOF", "127.0.0.1", "1")
+
+
+def user_without(rules: str) -> Sickness:
+    def bar(scene: LiveScene) -> None:
+        scene.live.redis.execute_command("ACL", "SETUSER", "default", *rules.split())
+
+    return bar
+
+
+def unbalanced(scene: LiveScene) -> None:
+    scene.succeeded("a")
+    scene.live.redis.hincrby(f"{scene.space.root}counts", "admitted", 1)
+
+
+def unknown(scene: LiveScene) -> None:
+    scene.unknown("a")
+
+
+def late_lease(scene: LiveScene) -> None:
+    run = scene.start("a")
+    scene.live.redis.zadd(f"{scene.space.root}leases", {run.call: 1})
+
+
+def waiting(scene: LiveScene) -> None:
+    scene.submit("a")
+
+
+def old_waiting(scene: LiveScene) -> None:
+    key = scene.submit("a")
+    worker(scene, "w")
+    scene.live.redis.zadd(f"{scene.space.root}in:queued", {key: 1})
+
+
+def inbox(scene: LiveScene) -> None:
+    scene.live.redis.sadd(scene.space.inboxes, "acme")
+    for number in range(101):
+        scene.live.redis.xadd(scene.space.inbox("acme"), {"turn": str(number)})
+
+
+def tools_without_worker(scene: LiveScene) -> None:
+    scene.publish(spec("pay"))
+
+
+def worker(scene: LiveScene, name: str, **report: Any) -> None:
+    """A worker as it registers itself."""
+    told = {"namespace": scene.space.name, "state": "working", "slots": 1, "busy": 0} | dict.fromkeys(
+        ("succeeded", "failed", "retried", "interrupted", "given_back", "refused_jobs", "abandoned"), 0
+    )
+    whole = Report(**(told | {"version": "1"} | report))  # type: ignore[arg-type]
+    heard = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+    key, queue = f"rq:worker:{name}", scene.space.queue_name("default")
+    scene.live.redis.hset(key, mapping={"queues": queue, "last_heartbeat": heard, FIELD: whole.to_json()})
+    scene.live.redis.sadd("rq:workers", key)
+
+
+def drifted(scene: LiveScene) -> None:
+    worker(scene, "old", specs={"pay": "aaa"})
+    worker(scene, "new", specs={"pay": "bbb"})
+
+
+def mixed(scene: LiveScene) -> None:
+    worker(scene, "old", version="1")
+    worker(scene, "new", version="2")
+
+
+def short_grace(scene: LiveScene) -> None:
+    scene.publish(spec("pay", timeout_ms=60_000))
+    worker(scene, "w", grace_s=5)
+
+
+def secret_tool(scene: LiveScene) -> None:
+    scene.publish(spec("pay", secret=("token",)))
+
+
+def long_deadline(scene: LiveScene) -> None:
+    scene.publish(spec("pay", deadline_ms=30 * 86_400_000))
+
+
+def info(name: str, value: str) -> Rewriting:
+    return lambda vitals: replace(vitals, info={**vitals.info, name: value})
+
+
+def replicas(behind: int) -> Rewriting:
+    line = f"ip=10.0.0.2,port=6379,state=online,offset={10_000_000 - behind},lag=1"
+    told = {"role": "master", "connected_slaves": "1", "slave0": line, "master_repl_offset": "10000000"}
+    return lambda vitals: replace(vitals, info={**vitals.info, **told})
+
+
+ON_A_SERVER: dict[str, Sickness] = {
+    "no_aof": config("appendonly", "no"),
+    "no_fsync": config("appendfsync", "everysec"),
+    "evicts": config("maxmemory-policy", "allkeys-lru"),
+    "config_barred": user_without("-config"),
+    "barred": user_without("-@scripting"),
+    "little_memory": full_memory,
+    "no_memory_limit": lambda scene: None,
+    "replica": replica,
+    "unbalanced": unbalanced,
+    "went_back": flag("went_back"),
+    "full": flag("full"),
+    "unknown": unknown,
+    "late_leases": late_lease,
+    "unserved_queue": waiting,
+    "slow_queue": old_waiting,
+    "inbox_stuck": inbox,
+    "no_worker": tools_without_worker,
+    "spec_drift": drifted,
+    "mixed_releases": mixed,
+    "short_grace": short_grace,
+    "no_keys": secret_tool,
+    "short_retention": long_deadline,
+}
+IN_A_READING: dict[str, Rewriting] = {
+    "old_server": info("valkey_version", "6.2.1"),
+    "disk_full": info("aof_last_write_status", "err"),
+    "cluster": info("cluster_enabled", "1"),
+    "untried_rq": lambda vitals: replace(vitals, rq="3.1.0"),
+    "loose_replication": replicas(behind=0),
+    "replica_lag": replicas(behind=2_000_000),
+    "slow_server": lambda vitals: replace(vitals, latency_ms=(9.0,) * 20),
+    "no_tls": lambda vitals: replace(vitals, url="redis://redis.example.org:6379/0"),
+    "default_user": lambda vitals: replace(vitals, url="redis://localhost/0"),
+    "deep_queue": lambda vitals: with_queue(vitals, 60_000),
+}
+
+
+def with_queue(vitals: Vitals, length: int) -> Vitals:
+    assert vitals.stats
+    return replace(vitals, stats=replace(vitals.stats, queues={"default": (length, 0)}))
