@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,8 @@ class Desk:
     persistence: Persistence
     keyring: Keyring
     tally: Tally
+    nudge: Callable[[int], None]
+    """Told in how many ms a call is due again."""
 
 
 class Attempt:
@@ -94,6 +97,7 @@ class Attempt:
             case RetryLater(delay_ms, failure):
                 self._write(sends, retry_later(space, run, delay_ms=delay_ms, failure=failure))
                 self._desk.tally.retried += 1
+                self._desk.nudge(delay_ms)
             case Interrupt(reason):
                 self._write(sends, interrupt(space, run, reason=reason))
                 self._desk.tally.interrupted += 1

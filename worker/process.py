@@ -98,13 +98,15 @@ class Process:
         self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
         self.name = options.name or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._tally = Tally()
+        self._sweep = Sweep(connection, self.name, lease_ms=options.lease_ms, retention=options.retention)
         leases = Leases(connection, options.lease_ms)
-        self._desk = Desk(connection, leases, Persistence(options.keep_s), keyring, self._tally)
+        self._desk = Desk(
+            connection, leases, Persistence(options.keep_s), keyring, self._tally, nudge=self._sweep.nudge
+        )
         self._slots = Slots(self._desk, Intake(connection, self._queues, self.name, self._tally), burst=options.burst)
         self._limits = Limits()
         self._loop = OnLoop()
         self._stable = Stable(registry)
-        self._sweep = Sweep(connection, self.name, lease_ms=options.lease_ms, retention=options.retention)
         self._readbacks = ReadBacks(connection, registry, keyring, worker=self.name)
         self._since: dict[str, float] = {}
 

@@ -23,7 +23,7 @@ from ..store.specs import ToolSpec, publish
 from ..store.states import SETTLED
 
 _LOG = logging.getLogger("toolonce.worker")
-_SLOWEST_S, _FASTEST_S = 2.0, 0.05
+_SLOWEST_S, _FASTEST_MS = 2.0, 10
 _RETENTION_EVERY_S = 60.0
 _PUBLISH_EVERY_S = 10.0
 _REPEATS = 20
@@ -42,7 +42,9 @@ class Sweep:
         self._queues: tuple[str, ...] = ()
         self._specs: list[ToolSpec] = []
         self._full = False
-        self._ended = threading.Event()
+        self._ended = False
+        self._bell = threading.Event()
+        self._next_at = 0.0
         self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
 
     def start(self, queues: Sequence[str], specs: Sequence[ToolSpec]) -> None:
@@ -50,8 +52,16 @@ class Sweep:
         self._thread.start()
 
     def stop(self) -> None:
-        self._ended.set()
+        self._ended = True
+        self._bell.set()
         self._thread.join(timeout=5)
+
+    def nudge(self, delay_ms: int) -> None:
+        """Something is due then: sweep no later."""
+        at = time.monotonic() + delay_ms / 1000
+        if at < self._next_at:
+            self._next_at = at
+            self._bell.set()
 
     def once(self) -> int | None:
         """One round of recovery; ms until a delayed call is due, None for none.
@@ -70,13 +80,14 @@ class Sweep:
         return due
 
     def _sweep_for_ever(self) -> None:
-        pause, retention_at, publish_at = 0.0, 0.0, time.monotonic() + _PUBLISH_EVERY_S
-        while not self._ended.wait(pause):
-            now, pause = time.monotonic(), self._every_s
+        retention_at, publish_at = 0.0, time.monotonic() + _PUBLISH_EVERY_S
+        while self._wait():
+            now = time.monotonic()
+            self._next_at = now + self._every_s
             try:
                 due = self.once()
                 if due is not None:
-                    pause = min(pause, max(_FASTEST_S, due / 1000))
+                    self.nudge(max(_FASTEST_MS, due))
                 self._watch_memory()
                 if now >= retention_at:
                     retention_at = now + _RETENTION_EVERY_S
@@ -100,9 +111,16 @@ class Sweep:
             self._full = full
             _LOG.warning("admission %s: memory %d of %d bytes", "stops" if full else "goes on", *astuple(memory))
 
+    def _wait(self) -> bool:
+        """Until the next round; False where there is none any more."""
+        while not self._ended and (pause := self._next_at - time.monotonic()) > 0:
+            self._bell.wait(pause)
+            self._bell.clear()
+        return not self._ended
+
     def _forget(self) -> None:
         for state in SETTLED:
-            while not self._ended.is_set():
+            while not self._ended:
                 mended = self._connection.run(forget(self._connection.space, state, self._retention))
                 _report(mended)
                 if not mended.more:

@@ -15,7 +15,7 @@ from typing import Any
 from tenacity import wait_fixed
 
 from tests.support.wait import wait_until
-from toolonce.worker import Call, NotStarted, Registry, ToolError
+from toolonce.worker import Call, Isolation, NotStarted, Registry, ToolError
 from toolonce.worker.retries import Retry
 
 VARIABLE = "TOOLONCE_TEST_LEDGER"
@@ -246,3 +246,15 @@ def five_at_most(what: int) -> int:
     time.sleep(0.01)
     effect(f"out {what}")
     return what
+
+
+def _without_processes() -> Registry:
+    some = Registry()
+    for tool in tools:
+        if tool.isolation is not Isolation.PROCESS:
+            some.add(tool)
+    return some
+
+
+thread_tools = _without_processes()
+"""The same without those that need processes: a worker inside the tests' own process must not fork it."""

@@ -1,0 +1,40 @@
+"""A server that is killed, or loses a record, while a handler works."""
+
+from __future__ import annotations
+
+from tests.support.redis_server import RealServer
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.store.states import State
+
+
+def test_a_result_is_kept_while_the_server_is_away_and_written_later(own_server: RealServer, own_site: Site) -> None:
+    """O2-11: the effect happens while nobody can be told."""
+    site = own_site
+    with site.worker(lease_ms=1_000) as worker:
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        own_server.kill9()
+        site.ledger.open_gate("x")
+        worker.wait_for_line("leases could not be renewed|is kept until|no pointers while")
+        own_server.start()
+
+        record = site.wait_for(key, State.SUCCEEDED, timeout=20)
+        next_one = site.submit("put", what="y")
+        site.wait_for(next_one, State.SUCCEEDED, timeout=20)
+
+    assert record.stored["result"] == '"x"'
+    assert site.ledger.count("put x") == 1
+
+
+def test_a_record_that_vanished_under_a_running_call_is_noticed_at_its_end(site: Site) -> None:
+    """O2-09, O8-03."""
+    with site.worker() as worker:
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        site.connection.command("DEL", f"{site.connection.space.root}call:{key}")
+        site.ledger.open_gate("x")
+
+        worker.wait_for_line("its record is gone")
+
+    assert site.ledger.count("put x") == 1
