@@ -1,8 +1,6 @@
 """The five kinds of tools that are killed in tests. What they do is one effect in the ledger that TOOLONCE_CRASH_LEDGER
 names. Where the call says so, its first attempt then arms a crash point, and each attempt waits for a gate, a file
 beside the ledger, so that a test finds it inside.
-
-Each has one slot over all workers and goes one by one in its lane: what a dead process leaves behind would be seen.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from toolonce.worker.tool import Handler, Tool
 VARIABLE = "TOOLONCE_CRASH_LEDGER"
 KINDS = ("read", "idempotent", "mutating", "begins", "reconcile")
 """The tools' names; the last two are mutating, with ``call.begin()`` and with a read-back."""
-tools = Registry()
 
 
 def ledger() -> CrashLedger:
@@ -84,15 +81,25 @@ def was_it_there(lane: str, gate: str = "", arm: str = "", begin: bool = False, 
     return call.key
 
 
-def _register(handler: Handler, effect: Effect, *, begins: bool = False) -> Tool:
-    tool = tools.tool(
-        effect=effect, begins=begins, timeout=0, retry=Retry(5, wait_fixed(0.02)), concurrency=1, order_by=("lane",)
-    )
-    return tool(handler)
+def _registry(*, concurrency: int, order_by: tuple[str, ...]) -> Registry:
+    registry = Registry()
+
+    def register(handler: Handler, effect: Effect, *, begins: bool = False) -> Tool:
+        retry = Retry(10, wait_fixed(0.02))
+        tool = registry.tool(
+            effect=effect, begins=begins, timeout=0, retry=retry, concurrency=concurrency, order_by=order_by
+        )
+        return tool(handler)
+
+    register(read, Effect.READ)
+    register(idempotent, Effect.IDEMPOTENT)
+    register(mutating, Effect.MUTATING)
+    register(begins, Effect.MUTATING, begins=True)
+    register(reconcile, Effect.MUTATING).reconcile(was_it_there)
+    return registry
 
 
-_register(read, Effect.READ)
-_register(idempotent, Effect.IDEMPOTENT)
-_register(mutating, Effect.MUTATING)
-_register(begins, Effect.MUTATING, begins=True)
-_register(reconcile, Effect.MUTATING).reconcile(was_it_there)
+tools = _registry(concurrency=1, order_by=("lane",))
+"""One slot over all workers, and one by one in a lane: what a dead process leaves behind is seen at once."""
+crowd = _registry(concurrency=8, order_by=())
+"""Many at once."""

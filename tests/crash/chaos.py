@@ -1,0 +1,218 @@
+"""Chaos: harnesses submit calls of all kinds while workers and the server are killed at random; then the effects are
+counted, and every call that was admitted is asked for.
+
+`python -m tests.crash.chaos --seconds 120`. The last line is ``calls N, kills K, duplicates D, lost L, unknown U``; the
+exit code is 1 unless D and L are 0 and U is at most K times the slots of all workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.crash_ledger import CrashLedger
+from tests.support.crash_nursery import Nursery, Sprout
+from tests.support.crash_tools import KINDS, VARIABLE, crowd
+from tests.support.redis_server import RealServer
+from tests.support.wait import wait_until
+from toolonce.store import reading, specs
+from toolonce.store.errors import StoreError
+from toolonce.store.outcomes import Outcome
+from toolonce.store.reading import Stats
+from toolonce.store.states import State
+from toolonce.stream.client import Batch, Client
+from toolonce.stream.turn import ToolCall
+
+NAMESPACE = "chaos"
+WORKERS, SLOTS, HARNESSES = 3, 4, 6
+LEASE_MS = 1_000
+PAUSES_S = (0.1, 0.8)
+SERVER_SHARE = 0.2
+"""Of the kills; the others hit workers."""
+REPEATED_SHARE = 0.2
+"""Of the turns; they are submitted again while they run."""
+REST_S = 120
+"""How long the calls may take to come to rest once the killing has ended."""
+_TRANSIENT = (State.HELD, State.QUEUED, State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the last line says."""
+
+    calls: int
+    kills: int
+    duplicates: int
+    lost: int
+    unknown: int
+
+    def __str__(self) -> str:
+        counts = (f"{name} {getattr(self, name)}" for name in ("calls", "kills", "duplicates", "lost", "unknown"))
+        return ", ".join(counts)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.duplicates and not self.lost and self.unknown <= self.kills * WORKERS * SLOTS
+
+
+class Harness(threading.Thread):
+    """Submits turns, one after the other, and asks again until it has an answer."""
+
+    def __init__(self, url: str, scope: str, ended: threading.Event, seed: int) -> None:
+        super().__init__(name=scope)
+        self.client = Client(url, scope=scope, namespace=NAMESPACE)
+        self.turns: list[str] = []
+        self._ended = ended
+        self._random = random.Random(seed)
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            turn_id = f"turn-{len(self.turns)}"
+            self.turns.append(turn_id)
+            batch = self._submit(turn_id)
+            if self._random.random() < REPEATED_SHARE:
+                batch = self._submit(turn_id)
+            with suppress(StoreError):
+                batch.wait(timeout=2)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """What is stored now about each call that this harness had an answer for."""
+        for turn_id in self.turns:
+            yield from self.client.batch(turn_id).outcomes
+
+    def _submit(self, turn_id: str) -> Batch:
+        calls = [ToolCall(kind, {"lane": turn_id}, f"call_{n}", "function", n) for n, kind in enumerate(KINDS)]
+        while True:  # as long as it takes: a turn that was begun is finished
+            with suppress(StoreError):
+                return self.client.submit_calls(calls, turn_id=turn_id)
+
+
+class Chaos:
+    """One run: a server, workers that are replaced when they are killed, and harnesses that never give up."""
+
+    def __init__(self, nursery: Nursery, folder: Path, seed: int) -> None:
+        self._nursery = nursery
+        self._random = random.Random(seed)
+        self._ended = threading.Event()
+        self._server = RealServer().start()
+        self._ledger = CrashLedger.create(folder / "ledger")
+        self._workers: list[Sprout] = []
+        self._kills = 0
+        self._client = Client(self._server.url, scope="chaos", namespace=NAMESPACE)
+        self._harnesses = [
+            Harness(self._server.url, f"tenant-{n}/talk", self._ended, seed + n) for n in range(HARNESSES)
+        ]
+
+    def run(self, seconds: float) -> Tally:
+        """Let harnesses submit and the killer kill for so long, wait until all is at rest, and count."""
+        self._client.run(specs.publish(self._client.terms.space, crowd.specs()))
+        self._workers = [self._worker() for _ in range(WORKERS)]
+        with self._submitting():
+            self._kill_until(time.monotonic() + seconds)
+        wait_until(self._is_at_rest, REST_S, "all calls come to rest")
+        return self._count()
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.kill9()
+        for client in (self._client, *(harness.client for harness in self._harnesses)):
+            client.close()
+        self._server.stop()
+
+    def _worker(self) -> Sprout:
+        words = ("work", "--tools", "tests.support.crash_tools:crowd", "--redis", self._server.url,
+                 "--namespace", NAMESPACE, "--lease", f"{LEASE_MS}ms", "--concurrency", str(SLOTS))  # fmt: skip
+        return self._nursery.start("toolonce", *words, env={VARIABLE: str(self._ledger.path)})
+
+    @contextmanager
+    def _submitting(self) -> Iterator[None]:
+        for harness in self._harnesses:
+            harness.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            for harness in self._harnesses:
+                harness.join()
+
+    def _kill_until(self, end: float) -> None:
+        while time.monotonic() < end:
+            self._ended.wait(self._random.uniform(*PAUSES_S))
+            self._kills += 1
+            if self._random.random() < SERVER_SHARE:
+                self._server.restart()
+            else:
+                place = self._random.randrange(WORKERS)
+                self._workers[place].kill9()
+                self._workers[place] = self._worker()
+
+    def _stats(self) -> Stats:
+        return self._client.run(reading.stats(self._client.terms.space))
+
+    def _is_at_rest(self) -> bool:
+        """Nothing moves; what can be read back has been."""
+        counts = self._stats().counts
+        moving = sum(counts.get(f"state:{state}", 0) for state in _TRANSIENT)
+        return moving == 0 and counts.get("tool:unknown:reconcile", 0) == 0
+
+    def _count(self) -> Tally:
+        stats = self._stats()
+        outcomes = [outcome for harness in self._harnesses for outcome in harness.outcomes()]
+        asked = sum(len(harness.turns) for harness in self._harnesses) * len(KINDS)
+        wrong = [outcome for outcome in outcomes if not self._is_true(outcome)]
+        for outcome in wrong:
+            print(f"wrong: {outcome.tool} {outcome.key} is {outcome.state}, but that is not so", file=sys.stderr)
+        missing = (asked - len(outcomes)) + abs(stats.counts["admitted"] - asked) + (not stats.balanced)
+        doubled = [found for found in self._ledger.doubled() if found.tool not in ("read", "idempotent")]
+        for found in doubled:
+            print(f"doubled: {found.tool} {found.call} happened {found.times} times", file=sys.stderr)
+        return Tally(
+            calls=asked,
+            kills=self._kills,
+            duplicates=len(doubled),
+            lost=missing + len(wrong),
+            unknown=stats.counts.get(f"state:{State.UNKNOWN}", 0),
+        )
+
+    def _is_true(self, outcome: Outcome) -> bool:
+        """A success happened, a failure did not, and nothing is still waiting; of an unknown call both may be so."""
+        happened = self._ledger.effects(outcome.key)
+        match outcome.state:
+            case State.SUCCEEDED:
+                return happened > 0 and outcome.value == outcome.key
+            case State.UNKNOWN:
+                return outcome.tool not in ("read", "idempotent")
+            case State.FAILED:
+                return happened == 0
+            case _:
+                return False
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of what is killed when")
+    args = parser.parse_args()
+    print(f"seed {args.seed}, {WORKERS} workers of {SLOTS} slots, {HARNESSES} harnesses", flush=True)
+    with tempfile.TemporaryDirectory(prefix="toolonce-chaos-") as name:
+        folder = Path(name)
+        with Nursery(folder) as nursery:
+            chaos = Chaos(nursery, folder, args.seed)
+            try:
+                tally = chaos.run(args.seconds)
+            finally:
+                chaos.close()
+    print(tally, flush=True)
+    return 0 if tally.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
