@@ -88,6 +88,20 @@ class InboxEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """One wish to admit, whole: sent again under its id it is answered, not done again.
+
+    Attributes:
+        queue_limit: most calls that a queue may hold; 0 for no limit.
+        entry: the inbox entry that asks, if one does.
+    """
+
+    id: str
+    queue_limit: int = 0
+    entry: InboxEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """What is stored; None for calls that are not. `specs_version` tells when the published specs changed."""
 
@@ -115,13 +129,7 @@ def _stored(key: str, answer: list[Any]) -> Outcome | None:
 
 
 def admit(
-    space: Namespace,
-    turn: Turn,
-    calls: Sequence[NewCall],
-    *,
-    request_id: str,
-    queue_limit: int = 0,
-    entry: InboxEntry | None = None,
+    space: Namespace, turn: Turn, calls: Sequence[NewCall], *, request: Request
 ) -> Invocation[tuple[Outcome, ...]]:
     """Store the new calls of one turn, whole, in one atomic step; those that are stored already stay untouched.
 
@@ -129,17 +137,18 @@ def admit(
     same. Call keys and predecessors are the caller's to compute (`identity`).
 
     Raises (when run):
-        StoreFull: a queue is at `queue_limit`, or Redis is near its memory limit; nothing was stored.
+        StoreFull: a queue is at its limit, or Redis is near its memory limit; nothing was stored.
     """
 
     def read(reply: list[Any]) -> tuple[Outcome, ...]:
         if reply[0] == b"full":
-            raise StoreFull(_why_full(reply, queue_limit))
+            raise StoreFull(_why_full(reply, request.queue_limit))
         return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
 
     job = job_fields()
+    entry = request.entry
     inbox = (entry.stream, entry.group, entry.entry, entry.answers) if entry else ("", "", "", "")
-    args: list[Arg] = [request_id, turn.key, queue_limit, *inbox, len(job), *job]
+    args: list[Arg] = [request.id, turn.key, request.queue_limit, *inbox, len(job), *job]
     for call in calls:
         args += _call_args(turn, call)
     return Invocation(load("admit"), space.root, tuple(args), read)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hiredis import pack_command
-from redis import ConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
@@ -22,11 +21,13 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from tenacity import RetryCallState, wait_random_exponential
 
+from .addresses import open_pool
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
 from .scripts import Arg, Invocation
 
 T = TypeVar("T")
+_pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignment]  # its stub knows no variadic tuple
 LOST = (RedisConnectionError, RedisTimeoutError, OSError)
 _WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
 
@@ -80,7 +81,7 @@ class Link:
         raw = self._raw
         try:
             # Packed by hiredis itself: redis-py's packer looks at each argument in Python, a tenth of a worker's time.
-            raw.send_packed_command((pack_command(args),), check_health=False)
+            raw.send_packed_command((_pack(args),), check_health=False)
             if timeout is None:
                 return raw.read_response()
             return raw.read_response(timeout=timeout, disconnect_on_error=True)
@@ -111,7 +112,7 @@ class Connection:
     """A server and a namespace; runs invocations from any thread.
 
     Args:
-        url: ``redis://``, ``rediss://`` or ``unix://``, as redis-py reads them.
+        url: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``; see `addresses`.
         namespace: this installation's share of the server.
     """
 
@@ -119,7 +120,7 @@ class Connection:
         self.url = url
         self.space = Namespace(namespace)
         self._patience = patience or Patience()
-        self.pool = ConnectionPool.from_url(
+        self.pool = open_pool(
             url,
             retry=Retry(NoBackoff(), 0),
             socket_timeout=self._patience.reply,

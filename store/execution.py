@@ -201,16 +201,17 @@ def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
 def release(space: Namespace, run: Run, *, held: str = "", approval_ms: int = 0) -> Invocation[str]:
     """Give an un-entered call back, to the queue or held for a reason; the attempt does not count. The new state, or
     "lost". Held for ``approval``, it waits for a person for `approval_ms`."""
-    return _release(space, run, "release", approval_ms, held, None)
+    return _release(space, run, ("release", approval_ms, held, ""))
 
 
 def retry_later(space: Namespace, run: Run, *, delay_ms: int, failure: Failure) -> Invocation[str]:
     """Queue the call for another attempt after a wait; no lease is held meanwhile. The new state, or "lost"."""
-    return _release(space, run, "retry_later", delay_ms, "", failure)
+    return _release(space, run, ("retry_later", delay_ms, "", failure_json(failure)))
 
 
-def _release(space: Namespace, run: Run, op: str, delay_ms: int, held: str, failure: Failure | None) -> Invocation[str]:
-    args = (run.call, run.fence, op, delay_ms, held, failure_json(failure), run.worker)
+def _release(space: Namespace, run: Run, how: tuple[Arg, ...]) -> Invocation[str]:
+    """`how`: operation, wait in ms, held reason, error JSON."""
+    args = (run.call, run.fence, *how, run.worker)
 
     def read(reply: list[bytes]) -> str:
         return reply[1].decode() if reply[0] == b"released" else "lost"

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Arg = str | bytes | int | float
 
 
@@ -26,7 +26,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation(Generic[T]):
+class Invocation(Generic[T_co]):
     """One run of one script, not yet sent: what to send and how to read the reply.
 
     Every script answers the same when it comes twice, so an invocation may be sent again after a lost reply.
@@ -35,7 +35,7 @@ class Invocation(Generic[T]):
     script: Script
     root: str
     args: tuple[Arg, ...]
-    read: Callable[[Any], T]
+    read: Callable[[Any], T_co]
 
     def command(self) -> tuple[Arg, ...]:
         return ("EVALSHA", self.script.sha, 1, self.root, *self.args)
@@ -77,4 +77,4 @@ def text(value: bytes | None) -> str | None:
 
 def number(value: bytes | int | None, default: int = 0) -> int:
     """A reply's number; Redis hands hash fields back as strings."""
-    return default if value in (None, b"") else int(value)  # type: ignore[arg-type]
+    return default if value is None or value == b"" else int(value)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..store import identity
-from ..store.admission import Identified, InboxEntry, Lookup, Turn, admit, lookup
+from ..store.admission import Identified, InboxEntry, Lookup, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
 from ..store.errors import TurnIdMissing
 from ..store.keyring import Keyring
@@ -167,11 +167,9 @@ class Submitting:
             ordered=self.ordered, trace=terms.trace, came_clear=self.came_clear,
         )  # fmt: skip
         new = judge.turn(self.calls, found, [outcome is not None for outcome in known.outcomes])
-        request = uuid.uuid4().hex
+        request = Request(uuid.uuid4().hex, terms.queue_limit, self.entry)
         reach("before_admit")
-        admitted: tuple[Outcome, ...] = yield admit(
-            terms.space, turn, new, request_id=request, queue_limit=terms.queue_limit, entry=self.entry
-        )
+        admitted: tuple[Outcome, ...] = yield admit(terms.space, turn, new, request=request)
         reach("after_admit_reply_lost")  # to a harness that dies here it is lost
         fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
         merged = (outcome or fresh[call.key] for outcome, call in zip(known.outcomes, found, strict=True))

@@ -52,7 +52,12 @@ def test_fifty_claims_of_one_call_give_one_run(real_scene: Scene, crowd: ThreadP
 
 def test_fifty_submissions_of_one_call_store_one(real_scene: Scene, crowd: ThreadPoolExecutor) -> None:
     call, turn, space = real_scene.call(), real_scene.turn(), real_scene.space
-    at_once(crowd, lambda at: real_scene.store.run(admission.admit(space, turn, [call], request_id=f"request-{at}")))
+    at_once(
+        crowd,
+        lambda at: real_scene.store.run(
+            admission.admit(space, turn, [call], request=admission.Request(f"request-{at}"))
+        ),
+    )
     assert real_scene.stats().counts["admitted"] == len(real_scene.queued_jobs()) == 1
 
 
@@ -104,7 +109,7 @@ connection.command("PING")
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(13):
-    connection.run(admission.admit(connection.space, turn, [call], request_id=f"{name}-{number}"))
+    connection.run(admission.admit(connection.space, turn, [call], request=admission.Request(f"{name}-{number}")))
 print("done", flush=True)
 """
 

@@ -61,7 +61,9 @@ class Scene:
 
     def admit(self, *calls: NewCall, turn: Turn | None = None, request: str = "", **more: Any) -> tuple[Outcome, ...]:
         request = request or f"request-{next(_numbers)}"
-        return self.run(admission.admit(self.space, turn or self.turn(), calls, request_id=request, **more))
+        return self.run(
+            admission.admit(self.space, turn or self.turn(), calls, request=admission.Request(request, **more))
+        )
 
     def submit(self, call_id: str = "a", arguments: Any = None, *, tenant: str = "", **more: Any) -> str:
         """Admit one call; its key."""
