@@ -14,7 +14,7 @@ SECONDS ?= 120
 INSTALL  = -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt fuzz matrix chaos bench dist clean
+.PHONY: help setup demo test check fmt fuzz matrix pythons chaos bench dist clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -52,10 +52,13 @@ fmt: setup ## format the code and mend what can be mended
 fuzz: setup ## run the property tests with a hundred times the examples
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
 
-matrix: ## run all tests on every Python of PYTHONS that is installed
+matrix: setup ## try every crash point with every death, and write docs/crash-matrix.md
+	$(BIN)/python -m tests.crash.matrix docs/crash-matrix.md
+
+pythons: ## run all tests on every Python of PYTHONS that is installed
 	@for python in $(PYTHONS); do \
 		$$python -c '' >/dev/null 2>&1 || { echo "== $$python is not installed: skipped"; continue; }; \
-		echo "== $$python"; venv=.cache/matrix-$$(basename $$python); \
+		echo "== $$python"; venv=.cache/python-$$(basename $$python); \
 		$(MAKE) --no-print-directory test PYTHON=$$python VENV=$$venv || exit 1; \
 	done
 
