@@ -6,11 +6,11 @@ import asyncio
 import time
 from typing import Any, TypeVar
 
-from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError
 
+from .addresses import open_async_pool
 from .connection import LOST, Patience, brief, pause
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
@@ -33,7 +33,7 @@ class AsyncConnection:
         self.space = Namespace(namespace)
         self._patience = patience or Patience()
         self._turns = asyncio.Semaphore(connections)
-        self._pool: Any = ConnectionPool.from_url(
+        self._pool: Any = open_async_pool(
             url,
             retry=Retry(NoBackoff(), 0),
             socket_timeout=self._patience.reply,

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from rq.serializers import JSONSerializer
 from rq.worker import BaseWorker, WorkerStatus
 
+from ..store.addresses import open_pool
 from ..store.connection import Connection
 from .errors import NotThroughRQ
 from .jobs import Pointer
@@ -43,7 +44,7 @@ class RegisteredWorker(BaseWorker):
             redis.RedisError: the server does not answer.
         """
         names = [connection.space.queue_name(queue) for queue in queues]
-        client = Redis.from_url(connection.url)
+        client = Redis(connection_pool=open_pool(connection.url))
         return cls(names, name=name, connection=client, worker_ttl=TTL_S, serializer=JSONSerializer)
 
     def work(self, *args: Any, **kwargs: Any) -> NoReturn:
