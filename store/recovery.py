@@ -13,7 +13,7 @@ from typing import Any
 
 from .execution import Run, read_run
 from .keys import Namespace
-from .scripts import Invocation, load
+from .scripts import Arg, Invocation, load
 from .states import SETTLED, State
 
 STEP = 100
@@ -53,6 +53,15 @@ def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = S
         return Mended({"repushed": reply[0]}, reply[1] == 1)
 
     return Invocation(load("repush"), space.root, (queue, grace_ms, most), read)
+
+
+def adopt(space: Namespace, served: Sequence[tuple[str, str]], *, most: int = STEP) -> Invocation[Mended]:
+    """Set calls going that were held for want of a worker with this (tool, version), while another one had taken
+    them."""
+    args: list[Arg] = [most]
+    for tool, version in served:
+        args += (tool, version)
+    return Invocation(load("adopt"), space.root, tuple(args), lambda reply: Mended({"adopted": reply}, False))
 
 
 def tick(space: Namespace, *, most: int = STEP) -> Invocation[tuple[Mended, int | None]]:

@@ -14,6 +14,7 @@ from ..store import operators, reading
 from ..store.async_connection import AsyncConnection
 from ..store.async_waiting import AsyncWakeups
 from ..store.errors import StoreMisuse
+from ..store.inside import refuse_to_wait
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
@@ -144,6 +145,7 @@ class AsyncBatch(BatchView):
         yield self.outcomes
         if not self.any_pending:
             return
+        refuse_to_wait()
         until = None if timeout is None else time.monotonic() + timeout
         async with self._client.wakeups().watch(*self._channels) as bell:
             while self.any_pending:

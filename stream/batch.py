@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..store import reading
 from ..store.errors import StoreMisuse
+from ..store.inside import refuse_to_wait
 from ..store.outcomes import Outcome
 from .catalogue import FALLBACK
 from .messages import for_user
@@ -134,6 +135,7 @@ class Batch(BatchView):
         yield self.outcomes
         if not self.any_pending:
             return
+        refuse_to_wait()
         until = None if timeout is None else time.monotonic() + timeout
         with self._client.wakeups().watch(*self._channels) as bell:
             while self.any_pending:

@@ -75,12 +75,6 @@ class Signature:
             return None
         return dict(zip(self.names, filled.__dict__.values(), strict=True)) | (filled.model_extra or {})
 
-    @property
-    def text_parameter(self) -> str | None:
-        """Where the input text of a custom tool goes: the one parameter there is."""
-        properties = tuple(self.schema.get("properties", ()))
-        return properties[0] if len(properties) == 1 else None
-
 
 def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None = None) -> Signature:
     """Look at a handler.

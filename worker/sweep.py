@@ -16,16 +16,16 @@ from typing import Any
 
 from ..store.connection import Connection
 from ..store.crashpoints import reach
-from ..store.errors import StoreError
+from ..store.errors import StoreError, StoreFull
 from ..store.pressure import read_memory, watermark
-from ..store.recovery import Mended, Retention, forget, steps
-from ..store.specs import ToolSpec, publish
+from ..store.recovery import Mended, Retention, adopt, forget, steps
+from ..store.specs import ToolSpec
 from ..store.states import SETTLED
 
 _LOG = logging.getLogger("toolonce.worker")
 _SLOWEST_S, _FASTEST_MS = 2.0, 10
 _RETENTION_EVERY_S = 60.0
-_PUBLISH_EVERY_S = 10.0
+_ADOPTED_AGAIN_MS = 200
 _REPEATS = 20
 """Steps of one kind in a row while there is more; then the others get their turn."""
 
@@ -40,7 +40,7 @@ class Sweep:
         self._every_s = min(_SLOWEST_S, lease_ms / 4000)
         self._retention = retention
         self._queues: tuple[str, ...] = ()
-        self._specs: list[ToolSpec] = []
+        self._served: list[tuple[str, str]] = []
         self._full = False
         self._ended = False
         self._bell = threading.Event()
@@ -48,7 +48,8 @@ class Sweep:
         self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
 
     def start(self, queues: Sequence[str], specs: Sequence[ToolSpec]) -> None:
-        self._queues, self._specs = tuple(queues), list(specs)
+        self._queues = tuple(queues)
+        self._served = [(spec.name, spec.version) for spec in specs]
         self._thread.start()
 
     def stop(self) -> None:
@@ -80,7 +81,7 @@ class Sweep:
         return due
 
     def _sweep_for_ever(self) -> None:
-        retention_at, publish_at = 0.0, time.monotonic() + _PUBLISH_EVERY_S
+        retention_at = 0.0
         while self._wait():
             now = time.monotonic()
             self._next_at = now + self._every_s
@@ -92,10 +93,7 @@ class Sweep:
                 if now >= retention_at:
                     retention_at = now + _RETENTION_EVERY_S
                     self._forget()
-                if now >= publish_at:
-                    # Frees calls that another worker, of another version, had to hold for want of this one.
-                    publish_at = now + _PUBLISH_EVERY_S
-                    self._connection.run(publish(self._connection.space, self._specs))
+                self._adopt()
             except StoreError as error:
                 _LOG.warning("recovery waits for the store: %s", error)
             except Exception:
@@ -117,6 +115,16 @@ class Sweep:
             self._bell.wait(pause)
             self._bell.clear()
         return not self._ended
+
+    def _adopt(self) -> None:
+        """A worker of another version may take them once more; then they are ours a moment later."""
+        try:
+            mended = self._connection.run(adopt(self._connection.space, self._served))
+        except StoreFull:
+            return  # nothing new is set going while there is no memory
+        _report(mended)
+        if mended.counts["adopted"]:
+            self.nudge(_ADOPTED_AGAIN_MS)
 
     def _forget(self) -> None:
         for state in SETTLED:

@@ -127,13 +127,8 @@ class Tool:
         return version == self.spec.version or self.accepts is None or version in self.accepts
 
     def named(self, arguments: Any) -> dict[str, Any] | Failure:
-        """The arguments by name; the text of a custom tool goes to its one parameter."""
-        if not isinstance(arguments, str):
-            return arguments if isinstance(arguments, dict) else Failure("invalid_arguments", "expected an object")
-        parameter = self.signature.text_parameter
-        if parameter is None:
-            return Failure("invalid_arguments", f"tool {self.name} takes named arguments, not one text")
-        return {parameter: arguments}
+        """The arguments by name, or the refusal of anything else. (A custom tool's text is its argument ``input``.)"""
+        return arguments if isinstance(arguments, dict) else Failure("invalid_arguments", "expected an object")
 
 
 def _isolation(options: ToolOptions, *, is_async: bool) -> Isolation:
