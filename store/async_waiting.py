@@ -42,8 +42,6 @@ class AsyncWakeups:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        if self._raw is not None:
-            await self._raw.disconnect()
 
     async def _add(self, channel: str, bell: asyncio.Event) -> None:
         bells = self._bells.setdefault(channel, set())
@@ -70,23 +68,30 @@ class AsyncWakeups:
 
     async def _listen(self) -> None:
         while True:
+            raw = self._connection.listener()
             try:
-                await self._connect()
+                await self._connect(raw)
                 while True:
-                    self._hear(await self._next())
+                    self._hear(await self._next(raw))
             except (RedisError, OSError):
-                self._raw = None
+                await self._hang_up(raw)
                 await asyncio.sleep(RECONNECT_S)
+            finally:
+                await self._hang_up(raw)
 
-    async def _next(self) -> Any:
+    async def _hang_up(self, raw: Any) -> None:
+        self._raw = None  # first: whoever sends on a closed line would have it connect again
+        with contextlib.suppress(RedisError, OSError):
+            await raw.disconnect()
+
+    async def _next(self, raw: Any) -> Any:
         try:
-            return await self._raw.read_response(timeout=SILENCE_S, disconnect_on_error=False)
+            return await raw.read_response(timeout=SILENCE_S, disconnect_on_error=False)
         except RedisTimeoutError:
             await self._send("PING")
-            return await self._raw.read_response(timeout=SILENCE_S)
+            return await raw.read_response(timeout=SILENCE_S)
 
-    async def _connect(self) -> None:
-        raw = self._connection.listener()
+    async def _connect(self, raw: Any) -> None:
         await raw.connect()
         async with self._sending:
             self._raw = raw

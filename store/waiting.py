@@ -24,7 +24,12 @@ SILENCE_S = 15.0
 
 
 class Wakeups:
-    """Subscriptions of one process. Thread-safe; the thread that listens starts with the first waiter."""
+    """Subscriptions of one process. Thread-safe; the thread that listens starts with the first waiter.
+
+    Attributes:
+        losses: how often a line was lost, or given up for its silence.
+        pongs: how often a silent line showed that it lives.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -34,6 +39,8 @@ class Wakeups:
         self._raw: Any = None
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
+        self.losses = 0
+        self.pongs = 0
 
     @contextlib.contextmanager
     def watch(self, *channels: str) -> Iterator[threading.Event]:
@@ -49,11 +56,7 @@ class Wakeups:
 
     def close(self) -> None:
         self._closed.set()
-        with self._lock:
-            raw, self._raw = self._raw, None
-        if raw is not None:
-            with contextlib.suppress(RedisError, OSError):
-                raw.disconnect()
+        self._hang_up()
         if self._thread is not None:
             self._thread.join(timeout=5)
 
@@ -85,28 +88,40 @@ class Wakeups:
 
     def _listen(self) -> None:
         while not self._closed.is_set():
+            raw = self._connection.listener()
             try:
-                self._connect()
+                self._connect(raw)
                 while not self._closed.is_set():
-                    self._hear(self._next())
+                    self._hear(self._next(raw))
             except (RedisError, OSError, AttributeError):  # AttributeError: closed under our hands
+                self.losses += 1
+                self._hang_up()
                 self._closed.wait(RECONNECT_S)
+        self._hang_up()
 
-    def _next(self) -> Any:
+    def _next(self, raw: Any) -> Any:
         try:
-            return self._raw.read_response(timeout=SILENCE_S, disconnect_on_error=False)
+            return raw.read_response(timeout=SILENCE_S, disconnect_on_error=False)
         except RedisTimeoutError:
-            self._raw.send_command("PING")
-            return self._raw.read_response(timeout=SILENCE_S)
+            raw.send_command("PING")
+            answer = raw.read_response(timeout=SILENCE_S)
+            self.pongs += 1
+            return answer
 
-    def _connect(self) -> None:
-        raw = self._connection.listener()
+    def _connect(self, raw: Any) -> None:
         raw.connect()
         with self._lock:
             self._raw = raw
             self._confirmed.clear()
             if self._bells:
                 raw.send_command("SUBSCRIBE", *self._bells)
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            raw, self._raw = self._raw, None
+            if raw is not None:
+                with contextlib.suppress(RedisError, OSError):
+                    raw.disconnect()
 
     def _hear(self, message: Any) -> None:
         if not isinstance(message, list) or len(message) < 2 or message[1] is None:

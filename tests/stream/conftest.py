@@ -1,0 +1,17 @@
+"""A bench per test: a namespace with two published tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.harness import LOOK, PAY, Bench
+from tests.support.redis_server import RealServer
+
+
+@pytest.fixture
+def bench(redis_server: RealServer, namespace: str) -> Iterator[Bench]:
+    opened = Bench(redis_server.url, namespace, PAY, LOOK)
+    yield opened
+    opened.close()
