@@ -28,7 +28,8 @@ from toolonce.store.errors import StoreError
 from toolonce.store.outcomes import Outcome
 from toolonce.store.reading import Stats
 from toolonce.store.states import State
-from toolonce.stream.client import Batch, Client
+from toolonce.stream.batch import Batch
+from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 
 NAMESPACE = "chaos"

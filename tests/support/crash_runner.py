@@ -196,14 +196,13 @@ class _Story:
     # -- rest
 
     def _is_at_rest(self) -> bool:
-        site = self._site
-        keys = site.calls()
-        if not keys or not site.is_still():
-            return False
-        first, behind = (site.state(key) for key in keys)
-        if first is State.UNKNOWN:
-            return self._cell.kind != "reconcile"
-        return behind is not State.HELD
+        match tuple(self._site.states().values()):
+            case (State.UNKNOWN, State.HELD):
+                return self._cell.kind != "reconcile"
+            case (State() as first, State() as behind):
+                return first.is_settled and behind.is_settled
+            case _:
+                return False
 
     def _wait_for_rest(self) -> None:
         try:
@@ -221,12 +220,12 @@ class _Story:
         keys = site.calls()
         site.check_nothing_is_stuck(keys)
         states = [site.state(key) for key in keys]
-        assert states[1] is (State.HELD if states[0] is State.UNKNOWN else State.SUCCEEDED)
+        goes_on = State.HELD if states[0] is State.UNKNOWN else State.SUCCEEDED
+        assert states[1] is goes_on, f"the call behind is {states[1]}: {self._histories()}"
         entries = [site.ledger.entries(key) for key in keys]
         self._submit()  # a replay: whoever asks again is told, and nothing runs
-        assert site.calls() == keys
-        assert [site.state(key) for key in keys] == states
-        assert [site.ledger.entries(key) for key in keys] == entries
+        again = ([site.state(key) for key in keys], [site.ledger.entries(key) for key in keys])
+        assert again == (states, entries), f"asked again: {again}, before: {states}, {entries}"
         is_mutating = cell.kind not in ("read", "idempotent")
         effects = site.ledger.effects(keys[0]) if is_mutating else site.ledger.distinct(keys[0])
         return Found(Rest(states[0], effects), self._histories())

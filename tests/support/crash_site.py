@@ -27,7 +27,6 @@ from toolonce.store.states import State
 from toolonce.stream.client import Client
 
 NAMESPACE = "crash"
-MOVING = (State.QUEUED, State.RUNNING)
 
 
 class CrashSite:
@@ -86,8 +85,12 @@ class CrashSite:
 
     def calls(self) -> tuple[str, ...]:
         """The keys of the turn's calls; () where none is stored."""
+        return tuple(self.states())
+
+    def states(self) -> dict[str, State | None]:
+        """The state of each call of the turn, all of one moment."""
         stored = self.store.run(reading.turn(self.store.space, self.client.terms.turn(TURN).key))
-        return tuple(outcome.key for outcome in stored)
+        return {outcome.key: outcome.state for outcome in stored}
 
     def record(self, key: str) -> Record:
         found = self.store.run(reading.record(self.store.space, key))
@@ -99,11 +102,6 @@ class CrashSite:
 
     def stats(self) -> Stats:
         return self.store.run(reading.stats(self.store.space))
-
-    def is_still(self) -> bool:
-        """Nobody waits for a worker or runs."""
-        counts = self.stats().counts
-        return sum(counts.get(f"state:{state}", 0) for state in MOVING) == 0
 
     def lease_has_run_out(self, key: str) -> bool:
         seconds, micros = self.store.redis.time()
@@ -127,18 +125,18 @@ class CrashSite:
 
     def check_nothing_is_stuck(self, keys: Sequence[str]) -> None:
         """Raise AssertionError where a dead process has left something behind that holds others up."""
-        assert not self.what_is_stuck()
+        stuck = self.what_is_stuck()
+        assert not stuck, f"left behind: {stuck}"
         stats = self.stats()
         assert stats.balanced, f"admitted = settled + open: {stats.counts}"
-        assert stats.counts["admitted"] == len(keys)
+        assert stats.counts["admitted"] == len(keys), f"admitted: {stats.counts}"
         audit(self.store)  # type: ignore[arg-type]
         self._check_rqs_view(keys)
 
     def _check_rqs_view(self, keys: Sequence[str]) -> None:
         queue = Queue(self.store.space.queue_name("default"), connection=self.store.redis)
-        assert queue.count == 0
-        assert StartedJobRegistry(queue=queue).count == 0
         states = [self.state(key) for key in keys]
         failed = sum(state in (State.FAILED, State.UNKNOWN) for state in states)
-        assert FailedJobRegistry(queue=queue).count == failed
-        assert FinishedJobRegistry(queue=queue).count == states.count(State.SUCCEEDED)
+        registries = (StartedJobRegistry, FailedJobRegistry, FinishedJobRegistry)
+        counted = (queue.count, *(registry(queue=queue).count for registry in registries))
+        assert counted == (0, 0, failed, states.count(State.SUCCEEDED)), f"queue, started, failed, finished: {counted}"
