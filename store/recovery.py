@@ -41,7 +41,7 @@ def reclaim(space: Namespace, sweeper: str, *, most: int = STEP) -> Invocation[M
     """End leases that have run out; the tool's effect decides what becomes of the call."""
 
     def read(reply: list[int]) -> Mended:
-        return Mended({"requeued": reply[0], "failed": reply[1], "unknown": reply[2]}, reply[3] > 0)
+        return Mended(dict(zip(("requeued", "failed", "unknown", "cancelled"), reply, strict=False)), reply[4] > 0)
 
     return Invocation(load("reclaim"), space.root, (most, sweeper), read)
 

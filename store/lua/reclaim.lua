@@ -3,9 +3,9 @@
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most calls to mend in this step, worker that sweeps
--- RETURNS {number became queued, failed, unknown, number of expired leases still left}
+-- RETURNS {number became queued, failed, unknown, cancelled, number of expired leases still left}
 -- INVARIANT a lease that is alive by Redis time is never touched.
-local became = { queued = 0, failed = 0, unknown = 0 }
+local became = { queued = 0, failed = 0, unknown = 0, cancelled = 0 }
 local leases = root .. 'leases'
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[1]))) do
   local got = fields(call, 'state', 'worker')
@@ -16,4 +16,4 @@ for _, call in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'L
     redis.call('ZREM', leases, call)
   end
 end
-return { became.queued, became.failed, became.unknown, redis.call('ZCOUNT', leases, '-inf', whole(now)) }
+return { became.queued, became.failed, became.unknown, became.cancelled, redis.call('ZCOUNT', leases, '-inf', whole(now)) }

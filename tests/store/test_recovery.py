@@ -115,8 +115,14 @@ def test_a_lease_that_is_alive_is_never_touched_and_an_expired_one_always(scene:
     scene.store.advance(LEASE_MS // 2)
     young = scene.start("b", of=READ)
     scene.store.advance(LEASE_MS // 2)
-    assert scene.reclaim() == {"requeued": 1, "failed": 0, "unknown": 0}
+    assert scene.reclaim() == {"requeued": 1, "failed": 0, "unknown": 0, "cancelled": 0}
     assert scene.states([old.call, young.call]) == [State.QUEUED, State.RUNNING]
+
+
+def test_a_lost_call_that_someone_wanted_stopped_is_not_queued_again(scene: Scene) -> None:
+    run = scene.start(of=READ)
+    scene.cancel(run.call)
+    assert scene.lose(run) is State.CANCELLED
 
 
 def test_expired_leases_are_ended_in_bounded_steps(scene: Scene) -> None:

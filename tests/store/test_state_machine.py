@@ -1,0 +1,277 @@
+"""Random histories against a plain model: submissions, workers, thieves, operators, sweeps, a moving clock, losses.
+
+The model knows the state table and the guarantees, not the scripts. After each step: every move that the store
+noted is a row of the table; what was settled stands; a mutating call was entered once unless someone gave leave;
+nothing leads out of unknown by itself; and the audit finds no contradiction. At the end everything comes to rest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from tests.support.audit import audit
+from tests.support.clocked_store import ClockedStore
+from tests.support.redis_server import RealServer
+from tests.support.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
+from toolonce.store import execution, operators, recovery
+from toolonce.store.execution import Run
+from toolonce.store.scripts import Invocation
+from toolonce.store.specs import limit
+from toolonce.store.states import OPEN, TABLE, Operation, State, targets
+
+T = TypeVar("T")
+MOVES = {(row.source, row.operation, row.target) for row in TABLE}
+NOTES = {"evidence", "repush", "begin", "late_approve", "late_deny"}
+TOOLS = {
+    "look": spec("look", "read", max_attempts=3, deadline_ms=10 * LEASE_MS),
+    "put": spec("put", "idempotent", max_attempts=2, deadline_ms=20 * LEASE_MS),
+    "pay": spec("pay", deadline_ms=20 * LEASE_MS),
+    "wire": spec("wire", begins=True, deadline_ms=20 * LEASE_MS),
+}
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """One store, seen by everybody at once."""
+
+    calls = Bundle("calls")
+    runs = Bundle("runs")
+
+    def __init__(self, server: RealServer) -> None:
+        super().__init__()
+        store = ClockedStore.real(server.url, f"machine-{uuid4().hex[:12]}")
+        self.scene = Scene(store, audited=False)
+        self.space = store.space
+        self.states: dict[str, State] = {}
+        self.seen_events: dict[str, int] = defaultdict(int)
+        self.outcomes: dict[str, tuple[str | None, ...]] = {}
+        self.entered: dict[str, Run] = {}
+        self.excused: set[str] = set()
+        self.spoken: set[str] = set()
+        self.submitted = 0
+
+    def teardown(self) -> None:
+        self.come_to_rest()
+        self.scene.store.close()
+
+    # What may happen.
+
+    @initialize(cap=st.none() | st.integers(1, 2))
+    def cap(self, cap: int | None) -> None:
+        self.send(limit(self.space, {"tool:pay": cap, "tool:look": cap}))
+
+    @rule(target=calls, tool=st.sampled_from(sorted(TOOLS)), lane=st.sampled_from(["", "", "lane"]), held=st.booleans())
+    def submit(self, tool: str, lane: str, held: bool) -> str:
+        self.submitted += 1
+        lanes = (lane,) if lane else ()
+        why = "approval" if held and tool == "pay" else ""
+        return self.scene.submit(f"call-{self.submitted}", of=TOOLS[tool], lanes=lanes, held=why)
+
+    @rule(target=calls, first=calls)
+    def submit_follower(self, first: str) -> str:
+        self.submitted += 1
+        return self.scene.submit(f"call-{self.submitted}", of=TOOLS["pay"], predecessors=(first,))
+
+    @rule(target=runs, at=st.integers(0, 3), again=st.booleans())
+    def take(self, at: int, again: bool) -> Any:
+        jobs = self.scene.queued_jobs()
+        if not jobs:
+            return None
+        job = jobs[min(at, len(jobs) - 1)]
+        self.scene.store.redis.lrem(self.space.queue_key("default"), 1, job)
+        return self.claim(job, again)
+
+    @rule(target=runs, call=calls)
+    def redeliver(self, call: str) -> Any:
+        return self.claim(self.scene.record(call).stored["ikey"], False)
+
+    @rule(run=runs, state=st.sampled_from(State), again=st.booleans())
+    def settle(self, run: Run | None, state: State, again: bool) -> None:
+        if run is not None:
+            ending = execution.Ending(state, f'"{run.fence}"' if state is State.SUCCEEDED else "", BROKEN)
+            self.send(execution.settle(self.space, run, ending), again)
+
+    @rule(run=runs, how=st.sampled_from(["release", "retry_later", "interrupt"]), again=st.booleans())
+    def give_up(self, run: Run | None, how: str, again: bool) -> None:
+        if run is None:
+            return
+        held = self.is_held(run)
+        if how == "release":
+            self.excuse(run, held)
+            self.send(execution.release(self.space, run), again)
+        elif how == "retry_later":
+            self.excuse(run, held)
+            self.send(execution.retry_later(self.space, run, delay_ms=LEASE_MS, failure=BROKEN), again)
+        else:
+            self.send(execution.interrupt(self.space, run, reason="drain"), again)
+
+    @rule(run=runs, again=st.booleans())
+    def begin(self, run: Run | None, again: bool) -> None:
+        if run is not None:
+            self.send(execution.begin(self.space, run), again)
+
+    @rule(run=runs)
+    def renew(self, run: Run | None) -> None:
+        if run is not None:
+            held = self.is_held(run)
+            (answer,) = self.send(execution.renew(self.space, [(run.call, run.fence)], lease_ms=LEASE_MS))
+            assert (answer != "lost") == held
+
+    @rule(
+        call=calls, what=st.sampled_from(["cancel", "retry", "resolve", "fail", "approve", "deny"]), again=st.booleans()
+    )
+    def say(self, call: str, what: str, again: bool) -> None:
+        seen, word = self.scene.seen(call), self.scene.word()
+        ikey = self.scene.record(call).stored["ikey"]
+        invocation = {
+            "cancel": operators.cancel(self.space, seen, word),
+            "retry": operators.retry(self.space, seen, word),
+            "resolve": operators.resolve(self.space, seen, '"operator"', word),
+            "fail": operators.resolve(self.space, seen, BROKEN, word),
+            "approve": operators.approve(self.space, call, ikey, word),
+            "deny": operators.deny(self.space, call, ikey, word),
+        }[what]
+        done = self.send(invocation, again)
+        if what == "retry" and not done.refused:
+            self.excused.add(call)
+            self.spoken.add(call)
+
+    @rule(ms=st.sampled_from([1, LEASE_MS // 2, LEASE_MS + 1, 6 * LEASE_MS]))
+    def time_passes(self, ms: int) -> None:
+        self.scene.store.advance(ms)
+
+    @rule()
+    def sweep(self) -> None:
+        for step in recovery.steps(self.space, ["default"], "sweeper", grace_ms=GRACE_MS):
+            self.send(step)
+
+    @rule()
+    def lose_pointers(self) -> None:
+        self.scene.store.redis.delete(self.space.queue_key("default"))
+
+    @rule(job=consumes(calls))
+    def forget_about(self, job: str) -> None:
+        """The harness no longer asks; the call goes on all the same."""
+
+    # What must be true.
+
+    @invariant()
+    def the_store_does_not_contradict_itself(self) -> None:
+        audit(self.scene.store)
+
+    @invariant()
+    def every_move_is_a_row_of_the_table(self) -> None:
+        for call in self.known():
+            record = self.scene.record(call)
+            for event in record.history[self.seen_events[call] :]:
+                self.follow(call, event)
+            self.seen_events[call] = len(record.history)
+            assert self.states[call] is record.state, "the state changed and no event says how"
+
+    @invariant()
+    def what_is_settled_stands(self) -> None:
+        for call in self.known():
+            stored = self.scene.record(call).stored
+            outcome = tuple(stored.get(name) for name in ("state", "result", "error", "fence", "settled_by"))
+            before = self.outcomes.get(call)
+            if before and call not in self.spoken:
+                assert outcome == before
+            self.spoken.discard(call)
+            self.outcomes.pop(call, None)
+            if self.states[call].is_settled:
+                self.outcomes[call] = outcome
+
+    # How.
+
+    def send(self, invocation: Invocation[T], again: bool = False) -> T:
+        out = self.scene.run(invocation)
+        if again:
+            assert self.scene.run(invocation) == out, "sent twice, answered otherwise"
+        return out
+
+    def claim(self, job: str, again: bool) -> Run | None:
+        self.every_move_is_a_row_of_the_table()  # what gave leave since the last look
+        delivery = self.scene.delivery(job)
+        run = self.send(execution.claim(self.space, delivery, lease_ms=LEASE_MS), again)
+        if not isinstance(run, Run):
+            return None
+        if run.effect == "mutating" and run.call in self.entered:
+            assert run.call in self.excused, "a mutating call was entered twice, and nobody gave leave"
+        self.entered[run.call] = run
+        self.excused.discard(run.call)
+        return run
+
+    def is_held(self, run: Run) -> bool:
+        record = self.scene.record(run.call)
+        return record.state is State.RUNNING and record.fence == run.fence
+
+    def excuse(self, run: Run, held: bool) -> None:
+        if held:
+            self.excused.add(run.call)
+
+    def known(self) -> list[str]:
+        root = f"{self.space.root}call:"
+        return [key.removeprefix(root) for key in self.scene.store.redis.scan_iter(f"{root}*", count=1000)]
+
+    def follow(self, call: str, event: dict[str, Any]) -> None:
+        if event.get("to") is None or event["op"] in NOTES:
+            return
+        source, target = event.get("from"), State(event["to"])
+        assert (source and State(source), Operation(event["op"]), target) in MOVES, event
+        assert self.states.get(call) == source, f"{call} is {self.states.get(call)}: {event}"
+        self.states[call] = target
+        record = self.scene.record(call).stored
+        if event["op"] == "lose" and target is State.QUEUED and record.get("begins") == "1":
+            assert record.get("begun") != "1", "it had begun"
+            self.excused.add(call)
+
+    def come_to_rest(self) -> None:
+        """Everybody works as they should from here on."""
+        for _ in range(60):
+            self.sweep()
+            for call in self.known():
+                if self.scene.record(call).stored["reason"] == "approval":
+                    self.say(call, "approve", False)
+            while self.scene.queued_jobs():
+                if (run := self.take(0, False)) is not None:
+                    self.send(execution.settle(self.space, run, execution.Ending(State.SUCCEEDED, '"end"')))
+            if not {State.QUEUED, State.RUNNING} & {self.scene.state(call) for call in self.known()}:
+                break
+            self.scene.store.advance(LEASE_MS)
+        self.every_move_is_a_row_of_the_table()
+        audit(self.scene.store)
+        stuck = {call for call, state in self.states.items() if state in OPEN and state is not State.UNKNOWN}
+        for call in stuck:
+            record = self.scene.record(call)
+            assert (record.state, record.stored["reason"]) == (State.HELD, "order"), record
+            assert self.stands_behind_unknown(record.stored["lanes"])
+
+    def stands_behind_unknown(self, lane: str) -> bool:
+        """A lane stops at an unknown call until somebody says what became of it."""
+        first = self.scene.store.redis.zrange(f"{self.space.root}lane:{lane}", 0, 0)[0]
+        return self.states[first] is State.UNKNOWN
+
+
+@pytest.mark.timeout(600)
+def test_no_history_leads_the_store_astray(redis_server: RealServer) -> None:
+    run_machine(
+        lambda: StoreMachine(redis_server),
+        settings=settings(
+            max_examples=settings.default.max_examples // 8,
+            stateful_step_count=40,
+            # A failing history is shown as it was found: making it shorter takes many minutes on a real server.
+            phases=(Phase.explicit, Phase.reuse, Phase.generate),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_the_model_knows_an_operation_for_every_row() -> None:
+    assert all(targets(row.source, row.operation) for row in TABLE)
