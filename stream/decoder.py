@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 
+_BRACE = ord("{")
+
+
 class TurnDecoder:
     """Decodes one streamed turn of one dialect.
 
@@ -135,12 +138,14 @@ class TurnDecoder:
     def _event(self, name: bytes, data: bytes, damaged: bool) -> None:
         if not data:
             return
-        if data.strip() == b"[DONE]":
-            self._reader.done()
-            return
         if name == b"error":
             self._turn.fail(error_event(data))
-            return
+        elif data[0] != _BRACE and data.strip() == b"[DONE]":
+            self._reader.done()
+        else:
+            self._frame(name, data, damaged)
+
+    def _frame(self, name: bytes, data: bytes, damaged: bool) -> None:
         try:
             frame = parse_frame(data, self._turn.limits)
         except BadFrame:
@@ -148,12 +153,11 @@ class TurnDecoder:
             return
         if error := error_in(frame):
             self._turn.fail(error)
-        elif damaged:
-            return
-        elif isinstance(frame, dict):
-            self._reader.read(_kind(name, frame), frame)
-        else:
+        elif not isinstance(frame, dict):
             self._turn.violate("a frame that is no object")
+        elif not damaged:
+            kind = frame.get("type") or frame.get("event_type")
+            self._reader.read(kind if isinstance(kind, str) else name.decode(), frame)
 
     def _finish(self, *, broken: bool) -> TurnResult:
         self._turn.bad_utf8 = self._sse.bad_utf8
@@ -163,11 +167,6 @@ class TurnDecoder:
         if self._recorder:
             self._recorder.close(self._result, broken=broken)
         return self._result
-
-
-def _kind(name: bytes, frame: dict[str, object]) -> str:
-    kind = frame.get("type") or frame.get("event_type")
-    return kind if isinstance(kind, str) else name.decode()
 
 
 def _is_whole(data: bytes, limits: Limits) -> bool:

@@ -47,15 +47,14 @@ def parse_frame(data: bytes, limits: Limits) -> Any:
 
 def error_in(value: Any) -> ProviderError | None:
     """The error that a frame, a body or an element of a list of them reports; None where it reports none."""
+    if isinstance(value, dict):
+        error = value.get("error")
+        if error is not None:
+            return _described(error if isinstance(error, dict) else {"message": str(error)})
+        told = value.get("type") == "error" or value.get("event_type") == "error"
+        return _described(value) if told else None
     if isinstance(value, list):
         return next((error for item in value if (error := error_in(item))), None)
-    if not isinstance(value, dict):
-        return None
-    error = value.get("error")
-    if error is not None:
-        return _described(error if isinstance(error, dict) else {"message": str(error)})
-    if value.get("type") == "error" or value.get("event_type") == "error":
-        return _described(value)
     return None
 
 

@@ -170,7 +170,8 @@ class ResponsesReader(DialectReader):
                 self._say(item)
 
     def _text_delta(self, frame: Frame) -> None:
-        self._spoken |= {_item_place(frame), _part_place(frame)}
+        if (place := _part_place(frame)) not in self._spoken:
+            self._spoken |= {_item_place(frame), place}
         self.turn.say(frame.get("delta"))
 
     def _text_done(self, frame: Frame) -> None:

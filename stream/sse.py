@@ -116,10 +116,12 @@ class SseReader:
                 if data:
                     self._make_room(line)
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif not line and data:
+                yield self._dispatch()
+            elif line.startswith(b"event:"):
+                self._name = line[7:] if line.startswith(b"event: ") else line[6:]
             elif line:
                 self._field(line)
-            elif data:
-                yield self._dispatch()
             else:
                 self._name = b""
 
@@ -133,11 +135,11 @@ class SseReader:
         return event
 
     def _field(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")
-        if name == b"event":
-            self._name = value.removeprefix(b" ")
-        elif name == b"data":
-            self._data.append(b"")  # the field name alone
+        name = line.partition(b":")[0]
+        if line == b"event":
+            self._name = b""  # the field name alone
+        elif line == b"data":
+            self._data.append(b"")
         elif name and name not in _SILENT_FIELDS and self._stray_room > 0:
             self._stray_room -= len(line) + 1
             self.stray.append(line)

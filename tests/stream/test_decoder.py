@@ -183,7 +183,7 @@ def test_the_providers_words_stay_apart_from_what_a_user_may_see() -> None:
 
 
 def test_the_tree_of_errors_is_the_one_that_is_drawn() -> None:
-    def drawn(kind: type, depth: int) -> list[str]:
+    def drawn(kind: type[Any], depth: int) -> list[str]:
         lines = ["  " * depth + kind.__name__]
         return lines + [line for inner in kind.__subclasses__() for line in drawn(inner, depth + 1)]
 

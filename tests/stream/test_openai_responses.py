@@ -43,7 +43,7 @@ def told(*frames: Frame, **more: Any) -> tuple[Any, ...]:
     return short(decoded("openai-responses", CREATED, *frames, **more))
 
 
-ONE = ("completed", [("f", "c1", {"a": 1})], [])
+ONE: tuple[Any, ...] = ("completed", [("f", "c1", {"a": 1})], [])
 A1 = '{"a":1}'
 
 

@@ -5,6 +5,7 @@ Decides how each library is driven. Import it only behind ``pytest.importorskip`
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,24 +19,49 @@ from google.genai import types
 Call = tuple[str, str | None, Any]
 
 
-def _transport(data: bytes) -> httpx2.MockTransport:
-    headers = {"content-type": "text/event-stream"}
-    return httpx2.MockTransport(lambda request: httpx2.Response(200, headers=headers, content=data))
+class _Canned:
+    """What the next request is answered with. The clients are made once, since making one costs more than a stream."""
+
+    data = b""
 
 
-def _openai(data: bytes) -> openai.OpenAI:
-    http = httpx2.Client(transport=_transport(data))
+def _answer(request: httpx2.Request) -> httpx2.Response:
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_Canned.data)
+
+
+@functools.cache
+def _openai_client() -> openai.OpenAI:
+    http = httpx2.Client(transport=httpx2.MockTransport(_answer))
     return openai.OpenAI(api_key="none", base_url="http://sdk.test", http_client=http, max_retries=0)
 
 
-def _anthropic(data: bytes) -> anthropic.Anthropic:
-    http = httpx2.Client(transport=_transport(data))
+@functools.cache
+def _anthropic_client() -> anthropic.Anthropic:
+    http = httpx2.Client(transport=httpx2.MockTransport(_answer))
     return anthropic.Anthropic(api_key="none", base_url="http://sdk.test", http_client=http, max_retries=0)
 
 
+@functools.cache
+def _google_client() -> genai.Client:
+    client_args = {"transport": httpx2.MockTransport(_answer)}
+    return genai.Client(
+        api_key="none", http_options=types.HttpOptions(base_url="http://sdk.test", client_args=client_args)
+    )
+
+
+def _openai(data: bytes) -> openai.OpenAI:
+    _Canned.data = data
+    return _openai_client()
+
+
+def _anthropic(data: bytes) -> anthropic.Anthropic:
+    _Canned.data = data
+    return _anthropic_client()
+
+
 def _google(data: bytes) -> genai.Client:
-    options = types.HttpOptions(base_url="http://sdk.test", client_args={"transport": _transport(data)})
-    return genai.Client(api_key="none", http_options=options)
+    _Canned.data = data
+    return _google_client()
 
 
 def read_responses(data: bytes) -> Iterator[Any]:
@@ -53,13 +79,11 @@ def read_anthropic(data: bytes) -> Iterator[Any]:
 
 
 def read_generate(data: bytes) -> Iterator[Any]:
-    client = _google(data)  # closes its transport when it is let go
-    yield from client.models.generate_content_stream(model="m", contents="x")
+    return iter(_google(data).models.generate_content_stream(model="m", contents="x"))
 
 
 def read_interactions(data: bytes) -> Iterator[Any]:
-    client = _google(data)
-    yield from client.interactions.create(model="m", input="x", stream=True)
+    return iter(_google(data).interactions.create(model="m", input="x", stream=True))
 
 
 READ: dict[str, Callable[[bytes], Iterator[Any]]] = {

@@ -31,7 +31,14 @@ def event(payload: dict[str, Any], name: str | None = None) -> bytes:
 
 
 def anthropic(calls: Sequence[WireCall], order: Order, text: str = "") -> bytes:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    message: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+    }
     usage: dict[str, Any] = {"input_tokens": 1, "output_tokens": 1}
     frames: list[dict[str, Any]] = [{"type": "message_start", "message": {**message, "usage": usage}}]
     if text:

@@ -1,0 +1,143 @@
+"""Our decoder against the vendors' own stream readers and against the floor, on the same bytes in one process.
+
+Run: .venv/bin/python benchmarks/decode.py [--json]        needs the dependency group ``sdk``; --no-sdk without
+
+Floor: ``json.loads`` of each payload alone, which no decoder that reads every frame can do without. Reader: the
+vendor's typed events, one by one, nothing assembled. Helper: the same with the vendor's own assembly of the calls.
+Each of our numbers is the best of three rounds, the vendors' are of one; a ratio counts, not its microseconds.
+Time is this process's own processor time, so that a busy machine changes little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.support.transcripts import RECORDINGS, transcripts  # noqa: E402  it needs the path above
+from tests.support.wire import RENDER, WireCall, event  # noqa: E402
+from toolonce.stream import DIALECTS, TurnDecoder  # noqa: E402
+
+CHUNK = 16_384  # what an HTTP client hands over at a time
+EVENTS = 10_000
+ROUNDS = 3
+REPEAT_BYTES = 300_000  # recordings are read again and again until about so many bytes were read
+
+
+@dataclass(frozen=True)
+class Row:
+    """Microseconds for one event, each the best round."""
+
+    stream: str
+    events: int
+    floor: float
+    ours: float
+    reader: float | None
+    helper: float | None
+
+
+def synthetic(dialect: str) -> bytes:
+    """One turn of about ``EVENTS`` events: four calls that speak in turn."""
+    text = json.dumps({"text": 'some words of "text" é 東京 ' * 4000}, ensure_ascii=False)
+    size = max(1, len(text) // (EVENTS // 4))
+    fragments = tuple(text[at : at + size] for at in range(0, len(text), size))
+    calls = [WireCall(f"c{number}", "write", fragments) for number in range(4)]
+    if dialect == "google-generate":  # its calls come whole: the events are text
+        words = [{"candidates": [{"content": {"parts": [{"text": part}]}, "index": 0}]} for part in fragments]
+        whole = [WireCall(call.call_id, call.name, (text,)) for call in calls]
+        return b"".join(event(word) for word in words * 4) + RENDER[dialect](whole, [], "Hi")
+    return RENDER[dialect](calls, [number for _ in fragments for number in range(4)], "Hi")
+
+
+def recorded(dialect: str) -> list[bytes]:
+    """The recordings of a dialect that end well; the vendors' libraries raise in the middle of the others."""
+    found = [t for t in transcripts(RECORDINGS) if t.dialect == dialect and t.answer["outcome"] == "completed"]
+    return [t.data for t in found if "mistral" not in t.key and "cererebras" not in t.key]
+
+
+def payloads(data: bytes) -> list[bytes]:
+    return [line[5:] for line in data.splitlines() if line.startswith(b"data:") and b"[DONE]" not in line]
+
+
+def decode(dialect: str, data: bytes) -> None:
+    decoder = TurnDecoder(dialect)
+    for at in range(0, len(data), CHUNK):
+        decoder.feed(data[at : at + CHUNK])
+    assert decoder.eof().outcome == "completed"
+
+
+def best(work: Callable[[], None], rounds: int = ROUNDS) -> float:
+    def once() -> float:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+    return min(once() for _ in range(rounds))
+
+
+def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
+    repeats = max(1, REPEAT_BYTES // sum(map(len, streams)))
+    rounds = streams * repeats
+    frames = [payload for data in rounds for payload in payloads(data)]
+    each = 1e6 / len(frames)
+    floor = best(lambda: [json.loads(frame) for frame in frames] and None)
+    ours = best(lambda: [decode(dialect, data) for data in rounds] and None)
+    reader = helper = None
+    if sdk:
+        from tests.support.vendor_sdks import CALLS, READ
+
+        reader = best(lambda: [exhaust(READ[dialect](data)) for data in rounds] and None, 1) * each
+        if len(streams) > 1:  # on one turn of 10,000 events a helper that parses again after each takes minutes
+            helper = best(lambda: [CALLS[dialect](data) for data in rounds] and None, 1) * each
+    return Row(name, len(frames), floor * each, ours * each, reader, helper)
+
+
+def exhaust(events: Iterator[object]) -> None:
+    for _ in events:
+        pass
+
+
+def rows(sdk: bool) -> Iterator[Row]:
+    for dialect in DIALECTS:
+        yield measure(f"{dialect}, one turn", dialect, [synthetic(dialect)], sdk)
+        if streams := recorded(dialect):
+            yield measure(f"{dialect}, recordings", dialect, streams, sdk)
+
+
+HEAD = """
+| stream | events | floor us | ours us | ours / floor | vendor's reader / ours | vendor's helper / ours |
+|---|---|---|---|---|---|---|"""
+
+
+def line(row: Row) -> str:
+    against = [f"{other / row.ours:.1f}" if other else "-" for other in (row.reader, row.helper)]
+    numbers = f"{row.floor:.1f} | {row.ours:.1f} | {row.ours / row.floor:.2f} | {against[0]} | {against[1]}"
+    return f"| {row.stream} | {row.events} | {numbers} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--no-sdk", action="store_true", help="leave the vendors' libraries out")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")  # the vendors' libraries' own deprecations
+    os.environ.setdefault("OPENAI_LOG", "")
+    if args.json:
+        print(json.dumps([asdict(row) for row in rows(not args.no_sdk)], indent=1))
+        return
+    print(HEAD.strip())
+    for row in rows(not args.no_sdk):
+        print(line(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
