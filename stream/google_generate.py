@@ -5,8 +5,10 @@ Decides what a part is and which finish reasons run. Must not know bytes, or how
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import ClassVar
 
+from .arguments import joined
 from .assembly import Settled
 from .dialect import DialectReader, Frame, mapping, mappings, text, without
 from .generate_calls import GenerateCalls
@@ -67,14 +69,12 @@ class GenerateReader(DialectReader):
 
     def assistant(self, settled: Settled) -> list[Frame]:
         parts: list[Frame] = []
-        for part, call in self._parts:
-            if call is not None:
-                if call in settled:
-                    parts.append(_call_part(part, call, settled))
-            elif parts and _is_plain(part) and _is_plain(parts[-1]):
-                parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
-            elif part.get("text") != "" or not _is_plain(part):
-                parts.append(part)
+        for plain, group in groupby(self._parts, key=_is_plain):
+            if plain:
+                words = joined([part["text"] for part, _ in group])
+                parts += [{"text": words}] if words else []
+            else:
+                parts += [_sent_back(part, call, settled) for part, call in group if call is None or call in settled]
         return parts
 
     def _part(self, part: Frame) -> None:
@@ -102,12 +102,15 @@ def _first_candidate(frame: Frame) -> list[Frame]:
     return numbered or [candidate for candidate in candidates if candidate.get("index") is None][:1]
 
 
-def _is_plain(part: Frame) -> bool:
-    """Text and nothing else: such neighbours may be joined. A part with a signature must stay as it is."""
+def _is_plain(entry: tuple[Frame, OpenCall | None]) -> bool:
+    """Text and nothing else: such neighbours are joined. A part with a signature must stay as it is."""
+    part, _ = entry
     return part.keys() == {"text"} and isinstance(part["text"], str)
 
 
-def _call_part(part: Frame, call: OpenCall, settled: Settled) -> Frame:
+def _sent_back(part: Frame, call: OpenCall | None, settled: Settled) -> Frame:
+    if call is None:
+        return part
     about: Frame = {"id": call.call_id} if call.call_id is not None else {}
     about |= {"name": call.name, "args": settled.value_of(call)}
     return {**without(part, "functionCall"), **call.echo, "functionCall": about}
