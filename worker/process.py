@@ -110,6 +110,10 @@ class Process:
         self._readbacks = ReadBacks(connection, registry, keyring, worker=self.name)
         self._since: dict[str, float] = {}
 
+    @property
+    def is_draining(self) -> bool:
+        return self._slots.draining.is_set()
+
     def live(self, signals: Signals) -> int:
         """From the first registration to the last."""
         self._stable.open()  # before any thread: it forks
@@ -154,8 +158,7 @@ class Process:
         _LOG.info("draining: %d calls are running", self._slots.busy)
         self._slots.draining.set()
         until = time.monotonic() + self._options.grace_s
-        already = signals.count
-        while self._slots.alive and time.monotonic() < until and signals.count <= max(already, 1):
+        while self._slots.alive and time.monotonic() < until and signals.count < 2:
             signals.wait(0.05)
         if self._slots.alive:
             self._desk.persistence.hurry.set()

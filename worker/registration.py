@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -29,6 +30,8 @@ BEAT_S = 1.0
 """What is shown is at most this old; nothing is written while nothing changes, but for a sign of life."""
 SIGN_OF_LIFE_S = 15.0
 TTL_S = 45
+LISTEN_S = 0.5
+"""One wait for a command of RQ's channel."""
 
 
 class RegisteredWorker(BaseWorker):
@@ -57,7 +60,14 @@ class RegisteredWorker(BaseWorker):
         """Appear in RQ's lists, and listen to its commands."""
         self.register_birth()  # type: ignore[no-untyped-call]
         self.set_state(WorkerStatus.STARTED)
-        self.subscribe()  # type: ignore[no-untyped-call]
+        self.subscribe()
+
+    def subscribe(self) -> None:
+        """As RQ's, but in short waits: a drain waits for the end of one, which were 60 s while a server comes back."""
+        pubsub: Any = self.connection.pubsub()  # type: ignore[no-untyped-call]
+        pubsub.subscribe(**{self.pubsub_channel_name: self.handle_payload})
+        listening: Any = pubsub.run_in_thread(sleep_time=LISTEN_S, daemon=True, exception_handler=_listen_again)
+        self.pubsub, self.pubsub_thread = pubsub, listening
 
     def beat(self, report: Report) -> None:
         """Tell RQ's tools and ours what this process is doing: one round trip."""
@@ -96,6 +106,13 @@ class RegisteredWorker(BaseWorker):
             "failed_job_count": report.failed,
             FIELD: report.to_json(),
         }
+
+
+def _listen_again(error: BaseException, *_: Any) -> None:
+    """The server is away: the channel is subscribed again once it is back."""
+    if not isinstance(error, (RedisError, OSError)):
+        raise error
+    time.sleep(LISTEN_S)
 
 
 class Heart:

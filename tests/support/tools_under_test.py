@@ -95,6 +95,14 @@ def look(what: str) -> str:
     return what
 
 
+@tools.tool(effect="read", retry=SOON)
+def look_and_wait(what: str) -> str:
+    """Be harmless, and wait for the gate of the same name."""
+    effect(f"look {what}")
+    pass_gate(what)
+    return what
+
+
 @tools.tool(effect="idempotent", retry=SOON)
 def set_to(what: str, *, call: Call) -> str:
     """Have an effect that repeats do not add to."""

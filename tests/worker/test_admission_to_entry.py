@@ -228,7 +228,8 @@ def test_one_slot_serves_many_queues(site: Site) -> None:
 
 
 def test_a_context_tells_the_handler_who_asks(site: Site) -> None:
-    registry, told = Registry(), {}
+    registry = Registry()
+    told: dict[str, Any] = {}
 
     @registry.tool(timeout=7)
     def who(call: Call) -> None:

@@ -1,0 +1,131 @@
+"""The life of a worker process: drain, grace, signals, being worn out."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.support.tools_under_test import tools
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.store.keyring import Keyring
+from toolonce.store.states import State
+from toolonce.worker import Registry
+from toolonce.worker.checks import check_start
+from toolonce.worker.process import Options
+from toolonce.worker.roster import read_roster
+
+
+def test_a_drain_takes_nothing_new_and_finishes_what_runs(site: Site) -> None:
+    with site.worker(slots=1) as worker:
+        running = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        worker.signal(signal.SIGTERM)
+        worker.wait_for_line("draining")
+        waiting = site.submit("put", what="y")
+        site.ledger.open_gate("x")
+
+        assert worker.wait() == 0
+
+    assert site.state(running) is State.SUCCEEDED
+    assert site.state(waiting) is State.QUEUED
+    assert site.ledger.count("put y") == 0
+
+
+def test_what_still_runs_at_the_end_of_the_grace_is_interrupted_at_once(site: Site) -> None:
+    """O8-01: unknown now, not after a lease; what may be repeated goes back to the queue."""
+    with site.worker(lease_ms=60_000, more=("--grace", "300ms")) as worker:
+        mutating = site.submit("put_and_wait", what="x")
+        reading = site.submit("look_and_wait", what="y")
+        wait_until(lambda: site.ledger.count() == 2, description="both are inside")
+        worker.terminate()
+
+    record = site.record(mutating)
+    assert record.state is State.UNKNOWN
+    assert record.failure
+    assert "interrupted by shutdown" in record.failure.message
+    assert site.state(reading) is State.QUEUED
+    assert site.ledger.count("put x") == 1
+
+
+def test_a_second_signal_ends_it_at_once_and_leaves_the_same_truth(site: Site) -> None:
+    with site.worker(lease_ms=60_000, more=("--grace", "60s")) as worker:
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        worker.signal(signal.SIGTERM)
+        worker.wait_for_line("draining")
+        worker.signal(signal.SIGINT)
+        worker.wait()
+
+    assert site.state(key) is State.UNKNOWN
+    assert site.ledger.count("put x") == 1
+
+
+def test_leases_are_renewed_during_a_drain(site: Site) -> None:
+    with site.worker(lease_ms=400) as worker:
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        worker.signal(signal.SIGTERM)
+        worker.wait_for_line("draining")
+        _outlive_a_lease(site, key)
+        site.ledger.open_gate("x")
+
+        assert site.wait_for(key, State.SUCCEEDED).stored["attempt"] == "1"
+
+
+def test_a_worn_out_worker_drains_and_asks_to_be_started_anew(site: Site) -> None:
+    registry = Registry()
+
+    @registry.tool(effect="mutating", timeout=0.1)
+    def hang(what: str) -> None:
+        from tests.support.tools_under_test import pass_gate
+
+        pass_gate(what)
+
+    with site.worker_here(registry, abandoned_limit=2) as process:
+        for what in ("a", "b"):
+            site.wait_for(site.submit("hang", what=what), State.UNKNOWN)
+        wait_until(lambda: process.is_draining, description="it drains by itself")
+        for what in ("a", "b"):
+            site.ledger.open_gate(what)
+
+
+def test_a_worker_shows_what_it_is_doing(site: Site) -> None:
+    with site.worker() as worker:
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+
+        row = wait_until(
+            lambda: next((row for row in read_roster(site.connection) if row.report and row.report.doing), None)
+        )
+        site.ledger.open_gate("x")
+        worker.terminate()
+
+    assert row
+    assert row.report
+    assert (row.pid, row.report.doing[0].call, row.report.doing[0].tool) == (worker.pid, key, "put_and_wait")
+    assert row.report.slots == 4
+    assert read_roster(site.connection) == ()
+
+
+def test_starting_warns_when_stopping_waits_shorter_than_a_tool_may_run() -> None:
+    """O8-01."""
+    warnings = check_start(tools, Options(grace_s=5), Keyring())
+
+    assert any("stopping waits 5 s, but" in warning for warning in warnings)
+
+
+def test_a_lease_that_protects_nothing_is_refused() -> None:
+    """O2-07."""
+    for lease_ms in (0, -1, 10):
+        with pytest.raises(ValueError, match="protects nothing"):
+            check_start(tools, Options(lease_ms=lease_ms), Keyring())
+
+
+def _outlive_a_lease(site: Site, key: str) -> None:
+    """Wait until the lease has been renewed past its first end."""
+    first = site.record(key)
+    assert first.lease_left_ms is not None
+    end = first.read_at + first.lease_left_ms
+    wait_until(lambda: site.record(key).read_at > end + 200, description="the first lease would be over")

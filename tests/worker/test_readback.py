@@ -1,0 +1,95 @@
+"""Read-backs: an unknown call is settled by looking whether its effect is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.store.states import State
+from toolonce.worker import Call, DidNotHappen, Registry
+
+
+class Bank:
+    """A downstream that keeps what it did by idempotency key."""
+
+    def __init__(self, *, pays: bool = True, **options: Any) -> None:
+        self.booked: dict[str, int] = {}
+        self.asked = 0
+        self.fails = 0
+        self.registry = Registry()
+
+        @self.registry.tool(**options)
+        def pay(amount: int, *, call: Call) -> str:
+            if pays or call.attempt > 1:
+                self.booked[call.idempotency_key] = amount
+            if call.attempt == 1:
+                raise ConnectionResetError("the line broke")
+            return "paid"
+
+        @pay.reconcile
+        def find(amount: int, *, call: Call) -> str:
+            self.asked += 1
+            if self.asked <= self.fails:
+                raise TimeoutError("the bank is closed")
+            if call.idempotency_key not in self.booked:
+                raise DidNotHappen("no such booking")
+            return f"found {self.booked[call.idempotency_key]}"
+
+
+def test_what_happened_is_settled_with_what_was_found(site: Site) -> None:
+    bank = Bank()
+    with site.worker_here(bank.registry):
+        key = site.submit("pay", amount=5)
+        record = site.wait_for(key, State.SUCCEEDED)
+
+    assert record.stored["result"] == '"found 5"'
+    assert [event["op"] for event in record.history] == ["admit", "claim", "settle", "reconcile"]
+    assert len(bank.booked) == 1
+
+
+def test_what_did_not_happen_has_failed(site: Site) -> None:
+    bank = Bank(pays=False)
+    with site.worker_here(bank.registry):
+        record = site.wait_for(site.submit("pay", amount=5), State.FAILED)
+
+    assert record.failure
+    assert record.failure.code == "did_not_happen"
+    assert "no such booking" in record.failure.message
+
+
+def test_what_did_not_happen_is_run_again_only_where_the_tool_says_so(site: Site) -> None:
+    bank = Bank(pays=False, rerun_absent=True)
+    with site.worker_here(bank.registry):
+        record = site.wait_for(site.submit("pay", amount=5), State.SUCCEEDED)
+
+    assert record.stored["attempt"] == "2"
+    assert len(bank.booked) == 1
+
+
+def test_a_read_back_that_cannot_tell_is_asked_again_later(site: Site) -> None:
+    bank = Bank()
+    bank.fails = 1
+    with site.worker_here(bank.registry):
+        key = site.submit("pay", amount=5)
+        wait_until(lambda: bank.asked == 1, description="it was asked once")
+        assert site.wait_for(key, State.UNKNOWN)
+        record = site.wait_for(key, State.SUCCEEDED)
+
+    assert bank.asked == 2
+    assert "TimeoutError: the bank is closed" in [event.get("reason") for event in record.history]
+
+
+def test_an_async_read_back_is_asked_too(site: Site) -> None:
+    registry = Registry()
+
+    @registry.tool
+    async def pay(amount: int) -> None:
+        raise ConnectionResetError
+
+    @pay.reconcile
+    async def find(amount: int) -> int:
+        return amount
+
+    with site.worker_here(registry):
+        assert site.wait_for(site.submit("pay", amount=7), State.SUCCEEDED).stored["result"] == "7"

@@ -1,0 +1,103 @@
+"""Cancel: before the start, and while a handler is at work."""
+
+from __future__ import annotations
+
+from tests.support.tools_under_test import thread_tools
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.store.operators import Done, Seen, Word, cancel
+from toolonce.store.states import State
+from toolonce.worker import Call, Registry
+
+
+def _cancel(site: Site, key: str) -> Done:
+    return site.connection.run(cancel(site.connection.space, Seen(key), Word("ann", "changed my mind")))
+
+
+def test_a_call_cancelled_before_its_start_has_no_effect(site: Site) -> None:
+    """O7-01."""
+    site.publish(thread_tools)
+    key = site.submit("put", what="x")
+    done = _cancel(site, key)
+
+    with site.worker_here(thread_tools):
+        site.wait_for(site.submit("put", what="y"), State.SUCCEEDED)
+
+    assert done.verdict == "cancelled"
+    assert site.state(key) is State.CANCELLED
+    assert site.ledger.count("put x") == 0
+
+
+def test_a_running_call_that_ignores_a_stop_is_never_called_not_executed(site: Site) -> None:
+    """O7-02."""
+    with site.worker_here(thread_tools):
+        key = site.submit("put_and_wait", what="x", turn_id="stubborn")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        done = _cancel(site, key)
+        pending = site.outcome("stubborn")
+        site.ledger.open_gate("x")
+        site.wait_for(key, State.SUCCEEDED)
+
+    assert done.verdict == "requested"
+    assert (pending.state, pending.marks["cancel_requested"]) == (State.RUNNING, True)
+    assert site.outcome("stubborn").value == "x"
+
+
+def test_a_mutating_handler_that_stops_on_request_leaves_its_call_unknown(site: Site) -> None:
+    with site.worker_here(thread_tools):
+        key = site.submit("until_stopped", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        _cancel(site, key)
+        record = site.wait_for(key, State.UNKNOWN)
+
+    assert record.failure
+    assert "stopped on request" in record.failure.message
+
+
+def test_a_stop_that_is_heard_before_begin_means_no_effect(site: Site) -> None:
+    registry, effects = Registry(), []
+
+    @registry.tool(begins=True)
+    def careful(call: Call) -> None:
+        from tests.support.tools_under_test import effect, pass_gate
+
+        effect("inside")
+        pass_gate("go")
+        call.begin()
+        effects.append("happened")
+
+    with site.worker_here(registry):
+        key = site.submit("careful")
+        wait_until(lambda: site.ledger.count("inside"), description="it is inside")
+        _cancel(site, key)
+        site.ledger.open_gate("go")
+        record = site.wait_for(key, State.FAILED)
+
+    assert record.failure
+    assert record.failure.code == "cancelled"
+    assert effects == []
+
+
+def test_a_call_that_is_to_be_tried_again_and_was_cancelled_is_not(site: Site) -> None:
+    registry, attempts = Registry(), []
+
+    @registry.tool(effect="read")
+    def flaky(call: Call) -> None:
+        from tests.support.tools_under_test import effect, pass_gate
+
+        attempts.append(call.attempt)
+        effect("inside")
+        pass_gate("go")
+        wait_until(lambda: call.line.standing() == "cancel", description="the stop is heard")
+        raise RuntimeError("again, please")
+
+    with site.worker_here(registry, lease_ms=400):
+        key = site.submit("flaky")
+        wait_until(lambda: site.ledger.count("inside"), description="it is inside")
+        _cancel(site, key)
+        site.ledger.open_gate("go")
+        record = site.wait_for(key, State.FAILED)
+
+    assert record.failure
+    assert record.failure.code == "cancelled"
+    assert attempts == [1]
