@@ -15,8 +15,11 @@ TURN = "turn-1"
 
 
 def two_calls(kind: str, arguments: dict[str, Any]) -> list[ToolCall]:
-    """A call and the one that has to wait for it."""
-    return [ToolCall(kind, arguments, f"call_{place}", "function", place) for place in range(2)]
+    """A call, and one in its lane that has to wait for it and does nothing special."""
+    return [
+        ToolCall(kind, arguments, "call_0", "function", 0),
+        ToolCall(kind, {"lane": arguments["lane"]}, "call_1", "function", 1),
+    ]
 
 
 def main(words: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ their own; they are killed, stopped and looked at by the operating system's mean
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import select
@@ -27,6 +28,7 @@ from toolonce.store import crashpoints
 
 _PROGRAMS: dict[str, Callable[[list[str]], int]] = {"toolonce": cli.main, "harness": crash_harness.main}
 _POLL_S = 0.02
+SHOW_STACKS = signal.SIGUSR1
 
 
 class Sprout:
@@ -53,7 +55,13 @@ class Sprout:
         assert part in self.output, f"it ended without {part!r}: {self.output}"
 
     def wait_until_gone(self, timeout: float = 60) -> None:
-        wait_until(lambda: self.is_gone, timeout, f"process {self.pid} ends: {self.output}")
+        try:
+            wait_until(lambda: self.is_gone, timeout)
+        except AssertionError:
+            self.signal(SHOW_STACKS)
+            with suppress(AssertionError):
+                wait_until(lambda: "most recent call first" in self.output, 5)
+            raise AssertionError(f"process {self.pid} does not end: {self.output}") from None
 
     def wait_until_stopped(self, timeout: float = 60) -> None:
         wait_until(lambda: self.is_stopped or self.is_gone, timeout, f"process {self.pid} stops: {self.output}")
@@ -126,6 +134,7 @@ def _fork(order: dict[str, Any]) -> int:
         return pid
     os.setsid()
     _redirect(order["log"])
+    faulthandler.register(SHOW_STACKS)
     os.environ.update(order["env"])
     crashpoints.arm(order["crash"])
     program, *words = order["words"]
