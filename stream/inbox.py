@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..store.inboxes import park
 from ..store.keyring import Keyring
 from .client import drive
 from .errors import StreamError
-from .inbox_entry import Unreadable, read_entry
+from .inbox_entry import read_entry
 from .submission import SpecCache, Submitting, Terms
 
 GROUP = "toolonce"
@@ -30,6 +31,10 @@ BLOCK_S = 1.0
 """How long one read waits; a new tenant is seen, and a stop obeyed, within this time."""
 IDLE_MS = 30_000
 """An entry that a consumer has held for longer belongs to a dead one; admission takes milliseconds."""
+QUEUE_LIMIT = 100_000
+"""Calls a queue may hold before entries for it wait in their inbox."""
+SWEEP_S = 5.0
+"""How often the entries of dead consumers are looked for: one command for each tenant."""
 
 log = logging.getLogger("toolonce.inbox")
 
@@ -62,6 +67,7 @@ class Consumer:
         self._specs = SpecCache()
         self._grouped: set[str] = set()
         self._owes = True  # a consumer of this name may have died holding entries
+        self._sweep_at = 0.0
         self._link = connection.dedicated()
         self.admitted = 0
         self.parked = 0
@@ -71,51 +77,56 @@ class Consumer:
         while not stop.is_set():
             try:
                 if not self.step():
-                    stop.wait(0.05)
-            except StoreError as error:
+                    stop.wait(BLOCK_S if self._owes else 0.05)
+            except (StoreError, ResponseError) as error:
                 log.warning("inbox waits: %s", error)
+                self._grouped.clear()  # the server may have lost its groups
                 self._owes = True  # what was read and not admitted is taken up again
                 stop.wait(BLOCK_S)
+        self.close()
+
+    def close(self) -> None:
         self._link.close()
 
     def step(self, block_s: float = BLOCK_S) -> int:
-        """Take what is there, once: first what a dead consumer left, then what is new; the number of entries taken."""
+        """Take what is there, once: first what was left behind, then what is new; the number of entries that are
+        dealt with. One that must wait, for room or for a worker, holds up no other."""
         tenants = self._listed()
-        taken = 0
-        if self._owes:
-            taken += self._take_all(self._read(tenants, "0", None))
-            self._owes = False
-        taken += self._take_all(self._left_behind(tenants))
-        return taken + self._take_all(self._read(tenants, ">", block_s))
-
-    def _take_all(self, deliveries: Iterable[Delivered]) -> int:
-        taken = 0
-        for taken, delivered in enumerate(deliveries, 1):  # noqa: B007
-            self._take(delivered)
-        return taken
+        owed, self._owes = self._owes, False
+        done = 0
+        for delivered in self._read(tenants, "0", None) if owed else ():
+            done += self._take(delivered)
+        for delivered in self._left_behind(tenants):
+            done += self._take(delivered)
+        for delivered in self._read(tenants, ">", block_s):
+            done += self._take(delivered)
+        return done
 
     def _listed(self) -> list[str]:
         names = self._tenants or sorted(
             name.decode() for name in self._connection.command("SMEMBERS", self._space.inboxes)
         )
-        for tenant in names:
-            self._ensure_group(tenant)
-        return list(names)
+        return [tenant for tenant in names if self._has_group(tenant)]
 
-    def _ensure_group(self, tenant: str) -> None:
+    def _has_group(self, tenant: str) -> bool:
         if tenant in self._grouped:
-            return
+            return True
         try:
             self._connection.command("XGROUP", "CREATE", self._space.inbox(tenant), GROUP, "0", "MKSTREAM")
         except ResponseError as error:
             if "BUSYGROUP" not in str(error):
-                raise
+                log.warning("the inbox of tenant %s cannot be read: %s", tenant, error)
+                return False
         self._grouped.add(tenant)
+        return True
 
     def _left_behind(self, tenants: list[str]) -> Iterator[Delivered]:
+        if time.monotonic() < self._sweep_at:
+            return
+        self._sweep_at = time.monotonic() + SWEEP_S
         for tenant in tenants:
             reply = self._connection.command(
-                "XAUTOCLAIM", self._space.inbox(tenant), GROUP, self._name, IDLE_MS, "0", "COUNT", 10
+                "XAUTOCLAIM", self._space.inbox(tenant), GROUP, self._name, IDLE_MS, "0", "COUNT", 100
             )
             yield from _deliveries(tenant, reply[1])
 
@@ -130,23 +141,29 @@ class Consumer:
         for key, entries in reply or ():
             yield from _deliveries(tenants[keys.index(key.decode())], entries)
 
-    def _take(self, delivered: Delivered) -> None:
+    def _take(self, delivered: Delivered) -> bool:
+        """Admit or park; False where the entry stays with this consumer, to be taken up again."""
         place = InboxEntry(
             self._space.inbox(delivered.tenant), GROUP, delivered.entry,
             self._space.answers(delivered.tenant, delivered.entry),
         )  # fmt: skip
         try:
-            entry = read_entry(delivered.fields, self._keyring)
-            terms = Terms(self._space, f"{delivered.tenant}/{entry.scope}", delivered.tenant, self._keyring)
-            submitting = Submitting(
-                terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed
-            )
-            drive(self._connection, submitting.steps(self._specs))
-            self.admitted += 1
-        except (Unreadable, StreamError, KeyringMissing) as error:
+            self._admit(place, delivered)
+        except (StoreFull, NoToolsPublished) as error:
+            log.warning("inbox entry %s of tenant %s waits: %s", delivered.entry, delivered.tenant, error)
+            self._owes = True
+            return False
+        except (StreamError, KeyringMissing, ValueError, RecursionError) as error:
             self._park(place, delivered, str(error))
-        except (StoreFull, NoToolsPublished):
-            raise  # stays pending in the group; taken up again once there is room, or a worker
+        return True
+
+    def _admit(self, place: InboxEntry, delivered: Delivered) -> None:
+        entry = read_entry(delivered.fields, self._keyring)
+        scope = f"{delivered.tenant}/{entry.scope}"
+        terms = Terms(self._space, scope, delivered.tenant, self._keyring, QUEUE_LIMIT)
+        submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
+        drive(self._connection, submitting.steps(self._specs))
+        self.admitted += 1
 
     def _park(self, place: InboxEntry, delivered: Delivered, reason: str) -> None:
         log.warning("inbox entry %s of tenant %s parked: %s", delivered.entry, delivered.tenant, reason)

@@ -1,7 +1,7 @@
-"""The wire format of an inbox entry: stream fields to calls. Pure.
+"""The wire format of an inbox entry: stream fields to calls. Pure. PROTOCOL.md has it for readers.
 
 scope    the conversation within the tenant; with `turn` it identifies
-turn     the harness's own step id, the same on every repeat
+turn     the harness's own step id, the same on every repeat; with `body` the provider's turn id will do
 calls    JSON list of {"name", "arguments", "id"?, "kind"?}; or, in its place,
 body     the provider's bytes, with `dialect`; `streamed` is 0 for a response that was not streamed
 ordered  1: the calls of this turn run strictly one after the other
@@ -17,10 +17,16 @@ from dataclasses import dataclass
 
 from ..store.errors import KeyringMissing, TurnIdMissing
 from ..store.keyring import Keyring
+from .bodies import decode_body
+from .decoder import TurnDecoder
+from .errors import StreamError
 from .judging import Asked
-from .submission import calls_from_json, usable_turn_id
+from .limits import Limits
+from .submission import asked_of, calls_from_json, usable_turn_id
+from .turn import TurnResult
 
 KNOWN = frozenset({b"scope", b"turn", b"calls", b"body", b"dialect", b"streamed", b"ordered", b"intent", b"sealed"})
+Fields = Mapping[bytes, bytes]
 
 
 class Unreadable(ValueError):
@@ -39,52 +45,67 @@ class Entry:
     sealed: bool
 
 
-def read_entry(fields: Mapping[bytes, bytes], keyring: Keyring) -> Entry:
+def read_entry(fields: Fields, keyring: Keyring) -> Entry:
     """Read an entry's fields.
 
     Raises:
-        Unreadable: something is missing, unknown or of the wrong shape.
+        Unreadable: something is missing, unknown or of the wrong shape, or the turn did not complete.
     """
-    strange = sorted(name.decode("utf-8", "replace") for name in fields.keys() - KNOWN)
-    if strange:
-        raise Unreadable(f"unknown field {strange[0]!r}; known: {', '.join(sorted(k.decode() for k in KNOWN))}")
     try:
-        calls = calls_from_json(_opened(fields, b"calls", keyring))
-        turn_id = usable_turn_id(_text(fields, b"turn"), None)
-        return Entry(
-            scope=_text(fields, b"scope"),
-            turn_id=turn_id,
-            calls=tuple(calls),
-            intent=_intent(_text(fields, b"intent")),
-            ordered=_flag(fields, b"ordered"),
-            sealed=_flag(fields, b"sealed"),
-        )
+        return _read(fields, keyring)
     except TurnIdMissing as error:
-        raise Unreadable("field 'turn' is missing: your own step id, the same on every repeat") from error
-    except KeyringMissing as error:
-        raise Unreadable(str(error)) from error
+        raise Unreadable(f"field 'turn' is missing: your own step id, the same on every repeat ({error})") from error
     except Unreadable:
         raise
-    except ValueError as error:
+    except (KeyringMissing, StreamError, ValueError) as error:
         raise Unreadable(str(error)) from error
 
 
-def _opened(fields: Mapping[bytes, bytes], name: bytes, keyring: Keyring) -> str:
-    if name not in fields:
-        raise Unreadable(f"field {name.decode()!r} is missing")
-    text = _text(fields, name)
-    return keyring.decrypt(text) if _flag(fields, b"sealed") else text
+def _read(fields: Fields, keyring: Keyring) -> Entry:
+    if strange := sorted(name.decode("utf-8", "replace") for name in fields.keys() - KNOWN):
+        raise Unreadable(f"unknown field {strange[0]!r}; known: {', '.join(sorted(k.decode() for k in KNOWN))}")
+    if (b"calls" in fields) == (b"body" in fields):
+        raise Unreadable("one of the fields 'calls' and 'body' is needed, and not both")
+    if b"calls" in fields:
+        calls, came = calls_from_json(_opened(fields, b"calls", keyring).decode()), None
+    else:
+        result = _decoded(fields, _opened(fields, b"body", keyring))
+        calls, came = asked_of(result), result.turn_id
+    return Entry(
+        scope=_text(fields, b"scope"),
+        turn_id=usable_turn_id(_text(fields, b"turn"), came),
+        calls=tuple(calls),
+        intent=_intent(_text(fields, b"intent")),
+        ordered=_flag(fields, b"ordered"),
+        sealed=_flag(fields, b"sealed"),
+    )
 
 
-def _text(fields: Mapping[bytes, bytes], name: bytes) -> str:
+def _decoded(fields: Fields, body: bytes) -> TurnResult:
+    dialect = _text(fields, b"dialect")
+    if not _flag(fields, b"streamed", b"1"):
+        return decode_body(dialect, body)
+    decoder = TurnDecoder(dialect)
+    decoder.feed(body)
+    return decoder.eof()
+
+
+def _opened(fields: Fields, name: bytes, keyring: Keyring) -> bytes:
+    data = fields[name]
+    if len(data) > Limits().total_bytes:
+        raise Unreadable(f"field {name.decode()!r} is longer than {Limits().total_bytes} bytes")
+    return keyring.decrypt(_text(fields, name)).encode() if _flag(fields, b"sealed") else data
+
+
+def _text(fields: Fields, name: bytes) -> str:
     try:
         return fields.get(name, b"").decode()
     except UnicodeDecodeError as error:
         raise Unreadable(f"field {name.decode()!r} is not UTF-8") from error
 
 
-def _flag(fields: Mapping[bytes, bytes], name: bytes) -> bool:
-    value = fields.get(name, b"0")
+def _flag(fields: Fields, name: bytes, default: bytes = b"0") -> bool:
+    value = fields.get(name, default)
     if value not in (b"0", b"1"):
         raise Unreadable(f"field {name.decode()!r}: expected 0 or 1")
     return value == b"1"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..store import ordering, sealing
 from ..store.admission import Identified, NewCall
-from ..store.errors import KeyringMissing, NoToolsPublished
+from ..store.errors import KeyringMissing
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
 from ..store.specs import Published, ToolSpec
@@ -58,20 +58,16 @@ class Judge:
     trace: str = ""
     came_clear: bool = False
 
-    def turn(self, calls: Sequence[Asked], found: Sequence[Identified], known: Sequence[bool]) -> list[NewCall]:
-        """The calls that are not known yet, as they are to be stored; positions count all calls of the turn.
+    def turn(self, calls: Sequence[Asked], found: Sequence[Identified], wanted: Sequence[bool]) -> list[NewCall]:
+        """The wanted calls as they are to be stored; positions count all calls of the turn.
 
         Raises:
-            NoToolsPublished, KeyringMissing: see `store.errors`.
+            KeyringMissing: a tool with secret fields and no keys.
         """
-        if not self.specs.tools and not all(known):
-            raise NoToolsPublished(
-                "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
-            )
         earlier: dict[str, list[str]] = {}
         new = []
         for position, (call, identity) in enumerate(zip(calls, found, strict=True)):
-            if not known[position]:
+            if wanted[position]:
                 new.append(self._judge(position, call, identity, earlier))
             earlier.setdefault(call.tool, []).append(identity.key)
         return new

@@ -17,13 +17,14 @@ from typing import Any
 from ..store import identity
 from ..store.admission import Identified, InboxEntry, Lookup, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
-from ..store.errors import TurnIdMissing
+from ..store.errors import NoToolsPublished, TurnIdMissing
 from ..store.keyring import Keyring
 from ..store.keys import Namespace
 from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
 from ..store.specs import Published, published
 from .judging import Asked, Judge
+from .limits import Limits
 from .turn import RejectedCall, ToolCall, TurnResult
 
 # Seen in the field: servers that draw "chatcmpl-<0..999>" (Ollama). Such an id comes back within a day.
@@ -162,11 +163,16 @@ class Submitting:
         if all(outcome is not None for outcome in known.outcomes) and self.entry is None:
             return _in_places(known.outcomes, self.calls)
         specs = yield from cache.at(terms.space, known.specs_version)
+        if not specs.tools and None in known.outcomes:
+            raise NoToolsPublished(
+                "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
+            )
         judge = Judge(
             specs, terms.keyring, terms.scope, turn.key,
             ordered=self.ordered, trace=terms.trace, came_clear=self.came_clear,
         )  # fmt: skip
-        new = judge.turn(self.calls, found, [outcome is not None for outcome in known.outcomes])
+        # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
+        new = judge.turn(self.calls, found, [self.entry is not None or outcome is None for outcome in known.outcomes])
         request = Request(uuid.uuid4().hex, terms.queue_limit, self.entry)
         reach("before_admit")
         admitted: tuple[Outcome, ...] = yield admit(terms.space, turn, new, request=request)
@@ -201,6 +207,8 @@ def calls_from_json(text: str) -> list[Asked]:
         raise ValueError(f"calls are no JSON: {error}") from error
     if not isinstance(stored, list):
         raise ValueError("calls: expected a list of {name, arguments, id}")
+    if len(stored) > Limits().calls:
+        raise ValueError(f"calls: {len(stored)} of them in one turn; at most {Limits().calls}")
     return [_from_json(position, item) for position, item in enumerate(stored)]
 
 
@@ -216,7 +224,17 @@ def _from_json(position: int, item: Any) -> Asked:
         raise ValueError(f"calls[{position}].arguments: expected {'an object' if kind == 'function' else 'text'}")
     if call_id is not None and not isinstance(call_id, str):
         raise ValueError(f"calls[{position}].id: expected text")
+    if not _has_utf8(item):
+        raise ValueError(f"calls[{position}]: half of a surrogate pair is no text")
     return Asked(item["name"], arguments, call_id, kind)
+
+
+def _has_utf8(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _no_constant(name: str) -> Any:

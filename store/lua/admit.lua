@@ -10,6 +10,8 @@
 local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local answers = ARGV[7]
 local SLIPS_TTL = 86400
+local CONFLICT = cjson.encode({ code = 'conflict',
+  message = 'this call id was used in this turn with another tool or other arguments; not run' })
 local at = 7
 local function take()
   at = at + 1
@@ -135,8 +137,7 @@ local function answer_on_stream(call, verdict)
   local got = fields(call, 'state', 'answers', 'position', 'call_id', 'tool')
   if verdict == 'conflict' then
     redis.call('XADD', answers, '*', 'call', call, 'position', got[3], 'id', got[4] or '', 'name', got[5],
-      'state', 'conflict', 'result', '', 'error', '', 'marks', '')
-    redis.call('EXPIRE', answers, ANSWERS_TTL)
+      'state', 'conflict', 'result', '', 'error', CONFLICT, 'marks', '')
   elseif OPEN[got[1]] and got[1] ~= 'unknown' then
     local streams = got[2] and got[2] .. '\n' .. answers or answers
     redis.call('HSET', record_of(call), 'answers', streams)
@@ -157,6 +158,10 @@ local function judge(spec, is_new)
 end
 
 local acknowledged = ARGV[4] ~= '' and redis.call('XACK', ARGV[4], ARGV[5], ARGV[6]) == 1
+if acknowledged then
+  redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
+  redis.call('EXPIRE', answers, ANSWERS_TTL)
+end
 local out = { 'ok' }
 for _, spec in ipairs(calls) do
   local is_new = redis.call('EXISTS', record_of(spec.call)) == 0

@@ -9,7 +9,7 @@ if redis.call('XACK', ARGV[1], ARGV[2], ARGV[3]) == 0 then
 end
 redis.call('XADD', root .. 'parked', 'MAXLEN', '~', '10000', '*', 'inbox', ARGV[1], 'entry', ARGV[3], 'reason', ARGV[4],
   unpack(ARGV, 6))
-redis.call('XADD', ARGV[5], '*', 'state', 'parked', 'error', ARGV[4], 'at', whole(now))
+redis.call('XADD', ARGV[5], '*', 'state', 'parked', 'error', cjson.encode({ code = 'parked', message = ARGV[4] }))
 redis.call('EXPIRE', ARGV[5], 86400)
 redis.call('XDEL', ARGV[1], ARGV[3])
 return 1
