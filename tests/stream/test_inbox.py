@@ -32,7 +32,7 @@ class Inbox:
 
     def __init__(self, bench: Bench, tenant: str = "acme") -> None:
         self.bench, self.tenant = bench, tenant
-        self.redis = bench.store.redis
+        self.redis: Any = bench.store.redis
         self.key = f"{bench.namespace}:inbox:{tenant}"
 
     def add(self, **fields: Any) -> str:
@@ -182,7 +182,7 @@ def test_the_providers_turn_id_will_do_where_there_is_no_step_id(box: Inbox, con
     assert box.bench.admitted == 1
 
 
-POISON = {
+POISON: dict[str, dict[str, Any]] = {
     "no calls": {"scope": "s", "turn": "1"},
     "calls and body": {"turn": "1", "calls": "[]", "body": "x", "dialect": "anthropic"},
     "no turn": {"scope": "s", "calls": [pay(1)]},
@@ -324,11 +324,11 @@ def test_secrets_come_in_sealed_or_not_at_all(redis_server: RealServer, namespac
     assert isinstance(run, Run)
     assert unseal(json.loads(run.arguments), KEYS) == {"password": "hunter2"}
     assert len(box.answers(sealed)) == 1
-    assert not [key for key in bench.store.redis.keys(f"{namespace}:*") if "hunter2" in dump(bench, key)]
+    assert not [key for key in box.redis.keys(f"{namespace}:*") if "hunter2" in dump(bench, key)]
     bench.close()
 
 
 def dump(bench: Bench, key: str) -> str:
-    raw = bench.store.redis
-    kinds = {"hash": raw.hgetall, "string": raw.get, "list": lambda k: raw.lrange(k, 0, -1), "stream": raw.xrange}
-    return str(kinds.get(raw.type(key), lambda _: "")(key))
+    raw: Any = bench.store.redis
+    readers = {"hash": raw.hgetall, "string": raw.get, "list": lambda k: raw.lrange(k, 0, -1), "stream": raw.xrange}
+    return str(readers[raw.type(key)](key)) if raw.type(key) in readers else ""
