@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..store.connection import Patience
+from ..store.recovery import Retention
+from ..store.states import SETTLED, State
 from ..worker.loading import load_registry
 from . import logs
 from .durations import milliseconds, seconds
@@ -43,9 +46,32 @@ def add_worker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)"
     )
+    parser.add_argument(
+        "--keep", action="append", type=keeping, metavar="[STATE=]SPAN", default=[],
+        help="keep settled calls, or those of one state, this long (7d); may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-marks", type=milliseconds, default=Retention().tombstone_ms, metavar="SPAN",
+        help="keep the mark that a call has run (90d)",
+    )  # fmt: skip
     parser.add_argument("--name", metavar="NAME", help="this worker's name; else host, process and a random word")
     parser.add_argument("--grace", type=seconds, default=25.0, metavar="SPAN", help="time to finish on SIGTERM (25s)")
     logs.add_options(parser)
+
+
+def keeping(text: str) -> tuple[State | None, int]:
+    """`7d`, or `failed=30d`. An argparse type."""
+    state, _, span = text.rpartition("=")
+    if state and state not in SETTLED:
+        raise argparse.ArgumentTypeError(f"{state!r}: use one of {', '.join(sorted(SETTLED))}, or no state")
+    return State(state) if state else None, milliseconds(span)
+
+
+def retention(keep: Sequence[tuple[State | None, int]], marks_ms: int) -> Retention:
+    """What the options say about how long calls are kept."""
+    spans = dict(keep)
+    states = {state: span for state, span in spans.items() if state}
+    return Retention(spans.get(None, Retention().body_ms), marks_ms, states)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,6 +93,7 @@ def work(args: argparse.Namespace, connection: Connection, registry: Registry, *
         burst=burst,
         durability=Settings.of(args).durability,
         name=args.name or "",
+        retention=retention(args.keep, args.keep_marks),
     )
     try:
         return run_worker(connection, registry, options)

@@ -7,8 +7,8 @@ longer than one step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from .execution import Run, read_run
@@ -31,10 +31,29 @@ class Mended:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long settled calls are kept, ms: the body, and the tombstone that outlives it. Unknown never expires."""
+    """How long settled calls are kept, ms: the body, and the tombstone that outlives it. Unknown never expires.
+
+    Attributes:
+        body_ms: arguments, result and history; `states` has other times for single states.
+        tombstone_ms: counted from the same moment, when the call was settled.
+    """
 
     body_ms: int = 7 * DAY_MS
     tombstone_ms: int = 90 * DAY_MS
+    states: Mapping[State, int] = field(default_factory=dict, hash=False)
+
+    def body_of(self, state: State) -> int:
+        """How long the bodies of this state are kept."""
+        return self.states.get(state, self.body_ms)
+
+    @property
+    def shortest_ms(self) -> int:
+        return min((self.body_ms, *self.states.values()))
+
+    @property
+    def longest_ms(self) -> int:
+        """Of the bodies."""
+        return max((self.body_ms, *self.states.values()))
 
 
 def reclaim(space: Namespace, sweeper: str, *, most: int = STEP) -> Invocation[Mended]:
@@ -86,7 +105,7 @@ def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP)
     def read(reply: list[int]) -> Mended:
         return Mended({"bodies_forgotten": reply[0], "tombstones_removed": reply[1]}, max(reply) >= most)
 
-    return Invocation(load("forget"), space.root, (state, keep.body_ms, keep.tombstone_ms, most), read)
+    return Invocation(load("forget"), space.root, (state, keep.body_of(state), keep.tombstone_ms, most), read)
 
 
 def purge(space: Namespace, calls: Sequence[str]) -> Invocation[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..store.errors import KeyringMissing
 from ..store.keyring import VARIABLE, Keyring
+from ..store.recovery import Retention
 from .registry import Registry
 
 SHORTEST_LEASE_MS = 300
@@ -23,6 +24,8 @@ class Timing(Protocol):
     def lease_ms(self) -> int: ...
     @property
     def grace_s(self) -> float: ...
+    @property
+    def retention(self) -> Retention: ...
 
 
 def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[str, ...]:
@@ -38,10 +41,28 @@ def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[
         raise ValueError(
             f"a lease of {options.lease_ms} ms protects nothing; at least {SHORTEST_LEASE_MS} ms is needed"
         )
+    _check_retention(registry, options.retention)
     sealed = [tool.name for tool in registry if tool.spec.secret or tool.spec.secret_result]
     if sealed and not keyring.keys:
         raise KeyringMissing(f"{', '.join(sealed)}: secret fields need keys: set {VARIABLE}")
     return tuple(_doubts(registry, options))
+
+
+def _check_retention(registry: Registry, keep: Retention) -> None:
+    """Whoever repeats a submission does so while its call may still wait, be tried again and run. An answer that is
+    forgotten in that time is no answer, and a mark that is forgotten lets the call run again."""
+    for tool in registry:
+        window_ms = tool.spec.deadline_ms + tool.spec.timeout_ms
+        if keep.shortest_ms < window_ms:
+            raise ValueError(
+                f"settled calls are kept for {keep.shortest_ms / 1000:g} s, but one of {tool.name} may wait, run and "
+                f"be tried again for {window_ms / 1000:g} s; keep them longer, or shorten its deadline"
+            )
+    if keep.tombstone_ms < keep.longest_ms:
+        raise ValueError(
+            f"the mark of a call is kept for {keep.tombstone_ms / 1000:g} s, shorter than its body "
+            f"({keep.longest_ms / 1000:g} s): without it the call could run again"
+        )
 
 
 def _doubts(registry: Registry, options: Timing) -> list[str]:

@@ -91,7 +91,7 @@ class Sweep:
                     self.nudge(max(_FASTEST_MS, due))
                 self._watch_memory()
                 if now >= retention_at:
-                    retention_at = now + _RETENTION_EVERY_S
+                    retention_at = now + min(_RETENTION_EVERY_S, self._retention.shortest_ms / 4000)
                     self._forget()
                 self._adopt()
             except StoreError as error:
