@@ -1,0 +1,124 @@
+"""The roles of ops/users.acl on a real server: each can do its work, and nothing of the others'."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from redis.exceptions import NoPermissionError
+
+from tests.support.command_line import CommandLine
+from tests.support.processes import Child
+from tests.support.redis_server import RealServer
+from tests.support.wait import wait_until
+
+OPS = Path(__file__).parent.parent.parent / "ops"
+TRANSCRIPT = OPS / "transcripts" / "weather.anthropic.sse"
+APP = """
+from toolonce.worker.registry import Registry
+tools = Registry()
+
+@tools.tool(effect="read")
+def get_weather(city: str) -> str:
+    return city
+
+@tools.tool(timeout=5)
+def save_note(title: str, text: str) -> None: ...
+"""
+
+
+class Guarded(RealServer):
+    """A server that loaded the file; its passwords are the file's own."""
+
+    def client(self) -> redis.Redis:
+        return redis.Redis.from_url(self.url_of("operator"), decode_responses=True)
+
+    def url_of(self, user: str) -> str:
+        return f"unix://{user}:change-me-{user.partition('-')[0]}@{self.socket}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    acl = tmp_path_factory.mktemp("acl") / "users.acl"
+    acl.write_text((OPS / "users.acl").read_text())
+    with Guarded(aclfile=str(acl)) as running:
+        yield running
+
+
+def connect(server: Guarded, user: str) -> redis.Redis:
+    return redis.Redis.from_url(server.url_of(user), decode_responses=True)
+
+
+def test_nobody_gets_in_without_a_name(server: Guarded) -> None:
+    with redis.Redis.from_url(server.url) as nobody, pytest.raises(redis.AuthenticationError):
+        nobody.ping()
+
+
+@pytest.mark.parametrize("user", ["inbox-acme", "worker", "operator"])
+@pytest.mark.parametrize(
+    "command",
+    ["FLUSHALL", "KEYS *", "CONFIG SET appendonly no", "SHUTDOWN", "ACL LIST", "GET other:key", "SET other:key 1",
+     "SCRIPT FLUSH", "REPLICAOF NO ONE", "SAVE", "FUNCTION FLUSH", "MODULE LIST"],
+)  # fmt: skip
+def test_no_role_can_do_what_none_needs(server: Guarded, user: str, command: str) -> None:
+    with connect(server, user) as client, pytest.raises(NoPermissionError):
+        client.execute_command(*command.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["XADD toolonce:inbox:umbrella * turn 1", "XREAD STREAMS toolonce:answers:umbrella:1-1 0",
+     "XREAD STREAMS toolonce:events 0", "HGETALL toolonce:call:x", "SADD toolonce:tools x", "EVAL return(1) 0",
+     "XADD toolonce:answers:acme:1-1 * a b", "LPUSH rq:queue:toolonce.default x", "SMEMBERS toolonce:inboxes"],
+)  # fmt: skip
+def test_an_inbox_harness_reaches_its_own_inbox_and_answers_and_nothing_else(server: Guarded, command: str) -> None:
+    with connect(server, "inbox-acme") as client, pytest.raises(NoPermissionError):
+        client.execute_command(*command.split())
+
+
+def test_each_role_can_do_all_of_its_work(server: Guarded, toolonce: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    work = ("work", "--tools", "app:tools", "--redis", server.url_of("worker"))
+    consume = ("consume", "--redis", server.url_of("worker"))
+    with (
+        Child.python("-m", "toolonce.ops", *work, cwd=tmp_path) as worker,
+        Child.python("-m", "toolonce.ops", *consume, cwd=tmp_path) as consumer,
+    ):
+        worker.wait_for_line("serves default")
+        place = ["--redis", server.url_of("operator")]
+        answer = _through_the_inbox(server)
+        said = toolonce("submit", "--scope", "s", str(TRANSCRIPT), place=place)
+        checks = {name: toolonce(*words, place=place) for name, words in _operators_work().items()}
+
+        assert (worker.terminate(), consumer.terminate()) == (0, 0)
+        assert "NOPERM" not in worker.output + consumer.output
+    assert answer == "succeeded"
+    assert said.code == 0, said.err
+    assert {name: check.err for name, check in checks.items() if check.code} == {}
+
+
+def _operators_work() -> dict[str, list[str]]:
+    return {
+        "calls": ["calls"], "stats": ["stats"], "workers": ["workers"], "doctor": ["doctor"], "recover": ["recover"],
+        "tail": ["tail", "--for", "0s"], "replay": ["replay", "--since", "1h"],
+        "purge": ["purge", "--state", "succeeded", "--yes"],
+    }  # fmt: skip
+
+
+def _through_the_inbox(server: Guarded) -> str:
+    calls = json.dumps([{"name": "get_weather", "arguments": {"city": "Oslo"}}])
+    with connect(server, "inbox-acme") as client:
+        client.sadd("toolonce:inboxes", "acme")
+        entry = client.xadd("toolonce:inbox:acme", {"scope": "s", "turn": "1", "calls": calls})
+        answers = f"toolonce:answers:acme:{entry}"
+        told: list[dict[str, str]] = []
+
+        def answered() -> bool:  # first that it was admitted, then how its call ended
+            told[:] = [fields for _, entries in client.xread({answers: "0"}) for _, fields in entries]
+            return len(told) == 2
+
+        wait_until(answered, 20, "the answer to the inbox entry")
+    return str(told[1]["state"])
