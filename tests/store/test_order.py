@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.scene import BROKEN, Scene, spec
@@ -13,7 +15,7 @@ from toolonce.store.states import State
 READ = spec("look", "read", max_attempts=3)
 
 
-def in_lane(scene: Scene, names: str = "abc", **more: object) -> list[str]:
+def in_lane(scene: Scene, names: str = "abc", **more: Any) -> list[str]:
     return [scene.submit(name, lanes=("lane",), **more) for name in names]
 
 

@@ -108,4 +108,4 @@ def test_a_retried_call_has_a_whole_job_again(real_scene: Scene, rq: Queue) -> N
 def test_the_job_holds_no_arguments(real_scene: Scene, rq: Queue) -> None:
     call = real_scene.submit("a", {"api_key": "sk-test-000000"})
     stored = rq.connection.hgetall(f"rq:job:{real_scene.record(call).stored['ikey']}")
-    assert b"sk-test" not in b"".join(stored.values())
+    assert "sk-test" not in str(stored)

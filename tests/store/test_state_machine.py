@@ -8,6 +8,7 @@ nothing leads out of unknown by itself; and the audit finds no contradiction. At
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -239,8 +240,8 @@ class StoreMachine(RuleBasedStateMachine):
             for call in self.known():
                 if self.scene.record(call).stored["reason"] == "approval":
                     self.say(call, "approve", False)
-            while self.scene.queued_jobs():
-                if (run := self.take(0, False)) is not None:
+            while (job := self.scene.pop()) is not None:
+                if (run := self.claim(job, False)) is not None:
                     self.send(execution.settle(self.space, run, execution.Ending(State.SUCCEEDED, '"end"')))
             if not {State.QUEUED, State.RUNNING} & {self.scene.state(call) for call in self.known()}:
                 break
@@ -262,9 +263,9 @@ class StoreMachine(RuleBasedStateMachine):
 @pytest.mark.timeout(600)
 def test_no_history_leads_the_store_astray(redis_server: RealServer) -> None:
     run_machine(
-        lambda: StoreMachine(redis_server),
+        partial(StoreMachine, redis_server),  # type: ignore[arg-type]  # called without arguments, like the class
         settings=settings(
-            max_examples=settings.default.max_examples // 8,
+            max_examples=settings().max_examples // 8,
             stateful_step_count=40,
             # A failing history is shown as it was found: making it shorter takes many minutes on a real server.
             phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -289,13 +289,19 @@ ARRIVALS: dict[State, Callable[[Scene], str]] = {
 def last_run(scene: Scene, call: str) -> Run:
     """The run of the call's newest fence, or one that never was."""
     stored = scene.record(call).stored
-    args = dict.fromkeys(("tool", "version", "kind", "arguments", "scope", "tenant", "turn_id"), "")
     return Run(
         call=call,
         fence=int(stored.get("fence", 0)),
         token=stored.get("token", ""),
         worker=stored.get("worker", "worker-1"),
+        tool=stored["tool"],
+        version="1",
+        kind="function",
+        arguments="{}",
         idempotency_key=stored["ikey"],
+        scope="scope",
+        tenant="",
+        turn_id="turn",
         call_id=None,
         position=0,
         effect=spec().effect,
@@ -305,7 +311,6 @@ def last_run(scene: Scene, call: str) -> Run:
         deadline_at=None,
         secret=False,
         cancel_requested=False,
-        **args,
     )
 
 

@@ -39,11 +39,11 @@ class Index:
     def zset(self, key: str) -> dict[str, float]:
         return dict(self._redis.zrange(self.root + key, 0, -1, withscores=True)) if key in self.keys else {}
 
-    def set(self, key: str) -> set[str]:
+    def members(self, key: str) -> set[str]:
         return set(self._redis.smembers(self.root + key)) if key in self.keys else set()
 
     def hash(self, key: str) -> dict[str, str]:
-        return self._redis.hgetall(self.root + key) if key in self.keys else {}
+        return dict(self._redis.hgetall(self.root + key)) if key in self.keys else {}
 
     def named(self, prefix: str) -> list[str]:
         return [key.removeprefix(prefix) for key in self.keys if key.startswith(prefix)]
@@ -112,7 +112,7 @@ def _held(index: Index) -> None:
     held = index.in_state("held")
     for_approval = {call for call, record in held.items() if record["reason"] == "approval"}
     assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
-    without = {call for tool in index.named("without:") for call in index.set(f"without:{tool}")}
+    without = {call for tool in index.named("without:") for call in index.members(f"without:{tool}")}
     assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
     for call, record in held.items():
         if record["reason"] == "order":
@@ -129,13 +129,13 @@ def _limits(index: Index) -> None:
     running = index.in_state("running").keys()
     caps = index.hash("limits")
     for limit in index.named("slots:"):
-        assert index.set(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
+        assert index.members(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
     for limit in index.named("waiting:"):
         cap = caps.get(limit, caps.get("tenant:*") if limit.startswith("tenant:") else None)
-        is_full = cap is not None and len(index.set(f"slots:{limit}")) >= int(cap)
+        is_full = cap is not None and len(index.members(f"slots:{limit}")) >= int(cap)
         woken = any(record.get("woken") == limit for record in index.in_state("queued").values())
         assert is_full or woken, f"calls wait for a slot of {limit}, there is one, and nobody was woken"
-        assert limit in index.set("crowded"), f"the sweep does not know that calls wait for {limit}"
+        assert limit in index.members("crowded"), f"the sweep does not know that calls wait for {limit}"
 
 
 def _lanes(index: Index) -> None:

@@ -36,9 +36,9 @@ class ClockedStore:
     """Runs invocations on a server under the test's clock. `redis` is a client beside it, for looking and planting."""
 
     space: Namespace
-    redis: redis.Redis
+    redis: Any  # redis.Redis; its annotations do not know that `decode_responses` turns bytes into text
     connection: Connection | None = None
-    raw: redis.Redis | None = None
+    raw: Any = None
 
     @classmethod
     def real(cls, url: str, namespace: str) -> ClockedStore:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tests.support.audit import audit
 from tests.support.clocked_store import ClockedStore
 from toolonce.store import admission, execution, identity, operators, reading, recovery
-from toolonce.store.admission import Identified, NewCall, Turn
+from toolonce.store.admission import Identified, NewCall, Request, Turn
 from toolonce.store.execution import Delivery, Ending, NotRun, Run, Settled
 from toolonce.store.operators import Seen, Word
 from toolonce.store.outcomes import Failure, Outcome
@@ -60,10 +60,9 @@ class Scene:
         return NewCall(known, of.name, json.dumps(arguments), more.pop("position", 0), call_id, spec=of, **more)
 
     def admit(self, *calls: NewCall, turn: Turn | None = None, request: str = "", **more: Any) -> tuple[Outcome, ...]:
-        request = request or f"request-{next(_numbers)}"
-        return self.run(
-            admission.admit(self.space, turn or self.turn(), calls, request=admission.Request(request, **more))
-        )
+        """Admit calls in one step; `more` is fields of Request."""
+        asked = Request(request or f"request-{next(_numbers)}", **more)
+        return self.run(admission.admit(self.space, turn or self.turn(), calls, request=asked))
 
     def submit(self, call_id: str = "a", arguments: Any = None, *, tenant: str = "", **more: Any) -> str:
         """Admit one call; its key."""
@@ -77,7 +76,8 @@ class Scene:
         """Take the next pointer as a worker does; the job id."""
         redis = self.store.redis
         source, target = self.space.queue_key(queue), self.space.intermediate_key(queue)
-        return redis.lmove(source, target, "LEFT", "RIGHT")
+        job: str | None = redis.lmove(source, target, "LEFT", "RIGHT")
+        return job
 
     def delivery(self, job: str, *, queue: str = "default", worker: str = "worker-1", token: str = "") -> Delivery:
         return Delivery(job, queue, token or f"token-{next(_numbers)}", worker)
@@ -168,4 +168,4 @@ class Scene:
         return self.store.run(reading.stats(self.space, queues or ("default",)))
 
     def queued_jobs(self, queue: str = "default") -> list[str]:
-        return self.store.redis.lrange(self.space.queue_key(queue), 0, -1)
+        return list(self.store.redis.lrange(self.space.queue_key(queue), 0, -1))
