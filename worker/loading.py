@@ -24,7 +24,7 @@ def load_registry(place: str) -> Registry:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ToolsNotLoaded(f"--tools {place!r}: importing {module_name} fails: {_where(error)}") from error
     found = getattr(module, attribute, None)
     if not isinstance(found, Registry):
@@ -35,7 +35,7 @@ def load_registry(place: str) -> Registry:
     return found
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {text} ({os.path.basename(last.filename)}:{last.lineno})"

@@ -33,8 +33,16 @@ def encode(value: Any, limit: int = DEFAULT_LIMIT) -> tuple[str, str]:
         text = _lossy(value)
     if len(text) * 4 > limit and len(raw := text.encode()) > limit:
         marks |= {"truncated": True, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-        text = json.dumps((value if isinstance(value, str) else text)[: limit // 2])
+        text = _beginning(value if isinstance(value, str) else text, limit)
     return text, json.dumps(marks) if marks else ""
+
+
+def _beginning(text: str, limit: int) -> str:
+    """As much of a text as fits the limit once it is JSON; escapes make it longer, so the half is tried first."""
+    cut = limit // 2
+    while len((kept := _ENCODE(text.encode()[:cut].decode("utf-8", "ignore"))).encode()) > limit:
+        cut //= 2
+    return kept
 
 
 def _exact(value: Any) -> str | None:

@@ -42,7 +42,9 @@ def test_planted_jobs_are_refused_and_logged_and_the_worker_lives_on(
 ) -> None:
     mark = tmp_path / "exploded"
     rq_queue.enqueue("builtins.eval", f"open({str(mark)!r}, 'w')", job_id="evil-eval")
-    rq_queue.enqueue_call("pathlib.Path.touch", (mark,), job_id=f"{'a' * 32}-{'b' * 32}", on_success=Callback(_callback))
+    rq_queue.enqueue_call(
+        "pathlib.Path.touch", (mark,), job_id=f"{'a' * 32}-{'b' * 32}", on_success=Callback(_callback)
+    )
     redis = rq_queue.connection
     redis.hset("rq:job:evil-pickle", mapping={"data": pickle.dumps(_Bomb(mark)), "origin": rq_queue.name})
     redis.rpush(rq_queue.key, "evil-pickle", b"\xff\xfe", "../../x", "")
@@ -87,7 +89,9 @@ def test_a_call_whose_pointer_rq_has_eaten_runs_all_the_same(site: Site, rq_queu
 
 def test_our_job_class_names_no_code_whatever_the_hash_says(site: Site, rq_queue: Queue, tmp_path: Path) -> None:
     mark = tmp_path / "exploded"
-    rq_queue.enqueue("builtins.eval", "1", job_id="evil", on_success=Callback(_callback), on_failure=Callback(_callback))
+    rq_queue.enqueue(
+        "builtins.eval", "1", job_id="evil", on_success=Callback(_callback), on_failure=Callback(_callback)
+    )
     rq_queue.connection.hset("rq:job:evil", "data", pickle.dumps(_Bomb(mark)))
 
     job = Pointer.fetch("evil", connection=rq_queue.connection)
@@ -95,7 +99,7 @@ def test_our_job_class_names_no_code_whatever_the_hash_says(site: Site, rq_queue
     for use in (lambda: job.func, lambda: job.args, lambda: job.func_name, job.perform):
         with pytest.raises(NotThroughRQ):
             use()
-    assert job.success_callback is job.failure_callback is job.stopped_callback is None
+    assert [job.success_callback, job.failure_callback, job.stopped_callback] == [None, None, None]
     assert not mark.exists()
 
 

@@ -1,0 +1,33 @@
+"""The SQL recipe with a real server and a worker that is killed: written once, and known to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.processes import Child
+from tests.support.workers import LEASE_MS, Site
+from toolonce.ops import example_sql_recipe as recipe
+from toolonce.store.crashpoints import VARIABLE
+from toolonce.store.states import State
+
+
+@pytest.mark.parametrize("point", ["after_claim", "after_effect"])
+def test_a_killed_worker_leaves_one_invoice_and_a_settled_call(
+    site: Site, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    monkeypatch.setenv(recipe.DATABASE, str(site.ledger.path.parent / "books.sqlite"))
+    site.publish(recipe.tools)
+    key = site.submit("create_invoice", customer="acme", cents=990)
+    command = (
+        "-m", "toolonce.ops", "work", "--tools", "toolonce.ops.example_sql_recipe:tools", "--redis", site.url,
+        "--namespace", site.namespace, "--lease", f"{LEASE_MS}ms",
+    )  # fmt: skip
+    with Child.python(*command, env={VARIABLE: point}) as doomed:
+        assert doomed.wait() == -9
+
+    with site.worker_here(recipe.tools):
+        record = site.wait_for(key, State.SUCCEEDED)
+
+    assert record.stored["result"].replace(" ", "") == '{"invoice":1}'
+    with recipe.database() as books:
+        assert books.execute("SELECT count(*) FROM invoices").fetchone() == (1,)

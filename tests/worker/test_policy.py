@@ -1,0 +1,171 @@
+"""What follows when an entry into a handler has ended: the whole table, without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tenacity import stop_after_delay, wait_exponential, wait_fixed
+
+from toolonce.store.execution import Run
+from toolonce.store.specs import Effect
+from toolonce.store.states import State
+from toolonce.worker import CancelRequested, LeaseLost, NotStarted, Retry, ToolError
+from toolonce.worker.ends import End, Kind, classify
+from toolonce.worker.policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+
+FIXED = Retry(attempts=3, wait=wait_fixed(1))
+
+
+def run(effect: str = "mutating", *, begins: bool = False, attempt: int = 1) -> Run:
+    return Run(
+        "c", 1, "t", "w", "tool", "1", "function", "{}", "k", "s", "", "turn", None, 0, Effect(effect), begins,
+        attempt, 3, None, False, False,
+    )  # fmt: skip
+
+
+def verdict(move: Any) -> str:
+    """A move in one word."""
+    match move:
+        case Settle(ending):
+            return ending.state.value
+        case RetryLater():
+            return "again"
+        case Interrupt():
+            return "interrupt"
+        case Nothing():
+            return "nothing"
+    raise AssertionError(move)
+
+
+@pytest.mark.parametrize(
+    ("kind", "read", "idempotent", "mutating", "before_begin", "after_begin"),
+    [
+        (Kind.RETURNED, "succeeded", "succeeded", "succeeded", "succeeded", "succeeded"),
+        (Kind.TOOL_ERROR, "failed", "failed", "failed", "failed", "failed"),
+        (Kind.NOT_STARTED, "again", "again", "again", "again", "again"),
+        (Kind.RAISED, "again", "again", "unknown", "failed", "unknown"),
+        (Kind.CANCELLED, "failed", "failed", "unknown", "failed", "unknown"),
+        (Kind.LEASE_LOST, "nothing", "nothing", "nothing", "nothing", "nothing"),
+        (Kind.TIMED_OUT, "again", "again", "interrupt", "interrupt", "interrupt"),
+        (Kind.DIED, "again", "again", "interrupt", "interrupt", "interrupt"),
+    ],
+)
+def test_the_table(kind: Kind, read: str, idempotent: str, mutating: str, before_begin: str, after_begin: str) -> None:
+    end = End(kind, result="1", code="x", message="m")
+
+    assert verdict(decide(run("read"), end, FIXED, Circumstances())) == read
+    assert verdict(decide(run("idempotent"), end, FIXED, Circumstances())) == idempotent
+    assert verdict(decide(run(), end, FIXED, Circumstances())) == mutating
+    assert verdict(decide(run(begins=True), end, FIXED, Circumstances())) == before_begin
+    assert verdict(decide(run(begins=True), end, FIXED, Circumstances(begun=True))) == after_begin
+
+
+@given(st.sampled_from(Kind), st.integers(1, 5), st.booleans(), st.none() | st.floats(0, 100))
+def test_a_mutating_call_runs_again_only_after_it_said_that_nothing_started(
+    kind: Kind, attempt: int, begun: bool, left: float | None
+) -> None:
+    """G1."""
+    now = Circumstances(begun=begun, left_s=left)
+
+    move = decide(run(attempt=attempt), End(kind), FIXED, now)
+
+    assert not isinstance(move, RetryLater) or kind is Kind.NOT_STARTED
+
+
+def test_attempts_run_out() -> None:
+    move = decide(run("read", attempt=3), End(Kind.RAISED, message="last"), FIXED, Circumstances())
+
+    assert isinstance(move, Settle)
+    assert move.ending.failure
+    assert move.ending.failure.code == "attempts_exhausted"
+
+
+def test_no_retry_is_planned_past_the_deadline() -> None:
+    move = decide(run("read"), End(Kind.RAISED), FIXED, Circumstances(left_s=0.9))
+
+    assert isinstance(move, Settle)
+    assert move.ending.failure
+    assert move.ending.failure.code == "deadline_exceeded"
+
+
+def test_a_wait_is_the_longer_of_the_policys_and_the_handlers() -> None:
+    move = decide(run("read"), End(Kind.NOT_STARTED, retry_after=7.5), FIXED, Circumstances())
+
+    assert isinstance(move, RetryLater)
+    assert move.delay_ms == 7500
+
+
+def test_waits_grow_as_tenacity_says_and_nothing_sleeps() -> None:
+    retry = Retry(attempts=9, wait=wait_exponential(multiplier=1, max=60))
+
+    assert [retry.delay_ms(attempt, waited_s=0) for attempt in (1, 2, 3)] == [1000, 2000, 4000]
+
+
+def test_a_stop_sees_the_time_since_the_call_was_queued() -> None:
+    retry = Retry(wait=wait_fixed(0), stop=stop_after_delay(10))
+
+    assert retry.delay_ms(1, waited_s=9) == 0
+    assert retry.delay_ms(1, waited_s=11) is None
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_late_word_is_a_value_or_a_failure_of_its_own_and_nothing_else(kind: Kind) -> None:
+    ending = late(End(kind, result="0"))
+
+    expected = {Kind.RETURNED: State.SUCCEEDED, Kind.TOOL_ERROR: State.FAILED}.get(kind)
+    assert (ending.state if ending else None) is expected
+
+
+class Refused(Exception):
+    """A tool's own word for "nothing happened"."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ToolError("no"), Kind.TOOL_ERROR),
+        (NotStarted(), Kind.NOT_STARTED),
+        (Refused("busy"), Kind.NOT_STARTED),
+        (CancelRequested(), Kind.CANCELLED),
+        (LeaseLost(), Kind.LEASE_LOST),
+        (ValueError("x"), Kind.RAISED),
+        (SystemExit(0), Kind.RAISED),
+        (KeyboardInterrupt(), Kind.RAISED),
+        (asyncio.CancelledError(), Kind.RAISED),
+        (StopIteration(), Kind.RAISED),
+        (ExceptionGroup("many", [ToolError("one")]), Kind.RAISED),
+    ],
+    ids=repr,
+)
+def test_every_exception_means_something(error: BaseException, kind: Kind) -> None:
+    assert classify(error, (Refused,)).kind is kind
+
+
+def test_words_of_an_exception_are_one_line_of_bounded_length() -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert classify(Odd()).message == "Odd: (its text cannot be read)"
+    assert "\n" not in classify(ValueError("a\nb")).message
+    assert len(classify(ValueError("x" * 100_000)).message) < 3_000
+
+
+def test_an_end_crosses_a_process_border_unchanged() -> None:
+    end = classify(ToolError("no", code="gone", details={"path": ["a"], "odd": object}))
+
+    assert End.from_json(end.to_json()) == end
+
+
+@pytest.mark.parametrize(
+    "error", [ToolError("m", code="c", details={"a": 1}), NotStarted("m", retry_after=2)], ids=["failed", "not started"]
+)
+def test_errors_of_handlers_survive_pickling(error: Exception) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert (type(copy), copy.args, vars(copy)) == (type(error), error.args, vars(error))

@@ -1,0 +1,158 @@
+"""Registries: what may be declared about a tool, what is refused, and where registries are found."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tenacity import stop_after_attempt, wait_fixed
+
+from toolonce.store.specs import Effect
+from toolonce.worker import Call, Isolation, Registry, Retry
+from toolonce.worker.errors import BadTool, ToolsNotLoaded
+from toolonce.worker.loading import load_registry
+from toolonce.worker.mcp import annotations_of, effect_of
+
+
+def test_a_tool_is_mutating_unless_it_says_otherwise() -> None:
+    tools = Registry()
+
+    @tools.tool
+    def pay(amount: int) -> None: ...
+
+    assert pay.spec.effect is Effect.MUTATING
+    assert pay.isolation is Isolation.THREAD
+
+
+def test_a_registered_function_can_still_be_called() -> None:
+    tools = Registry()
+
+    @tools.tool(effect="read")
+    def double(number: int) -> int:
+        return 2 * number
+
+    assert double(4) == 8
+    assert "double" in tools
+
+
+def test_what_is_declared_is_published_in_milliseconds() -> None:
+    tools = Registry()
+
+    @tools.tool(
+        effect="idempotent", timeout=1.5, deadline=60, concurrency=3, order_by="path", queue="files", version="7"
+    )
+    def write(path: str) -> None: ...
+
+    @write.reconcile
+    def written(path: str) -> None: ...
+
+    spec = tools.specs()[0]
+    assert (spec.timeout_ms, spec.deadline_ms, spec.concurrency) == (1500, 60_000, 3)
+    assert (spec.order_by, spec.queue, spec.version, spec.reads_back) == (("path",), "files", "7", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "attempts"), [(3, 3), (stop_after_attempt(4), 4), (wait_fixed(1), 5), (Retry(attempts=2), 2)]
+)
+def test_retries_may_be_given_in_many_ways(given: Any, attempts: int) -> None:
+    tools = Registry()
+    tools.tool(name="t", retry=given)(lambda: None)
+
+    assert tools.specs()[0].max_attempts == attempts
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"effect": "harmless"}, "effect is 'read', 'idempotent' or 'mutating'"),
+        ({"name": "no spaces please"}, "its name needs"),
+        ({"timeout": -1}, "timeout -1 is negative"),
+        ({"deadline": 0}, "deadline must be positive"),
+        ({"concurrency": 0}, "would never run it"),
+        ({"order_by": "b"}, "order_by names b"),
+        ({"secret": ("b.token",)}, "secret names b.token"),
+        ({"begins": True}, "needs the parameter 'call'"),
+        ({"approval": "sometimes"}, "approval is"),
+        ({"isolation": "async"}, "needs an async function"),
+        ({"retry": 0}, "run nothing"),
+        ({"name": "t", "after": "t"}, "cannot come after itself"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(options: dict[str, Any], complaint: str) -> None:
+    def tool(a: int) -> None: ...
+
+    with pytest.raises(BadTool, match=complaint) as refused:
+        Registry().tool(**options)(tool)
+
+    assert "\n" not in str(refused.value)
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    tools = Registry()
+    tools.tool(name="t")(lambda: None)
+
+    with pytest.raises(BadTool, match="one of this name already"):
+        tools.tool(name="t")(lambda: None)
+
+
+def test_an_untrusted_hint_never_makes_a_tool_safer() -> None:
+    assert effect_of({"readOnlyHint": True}) is Effect.MUTATING
+    assert effect_of({"readOnlyHint": True}, trusted=True) is Effect.READ
+    assert effect_of({"idempotentHint": True}, trusted=True) is Effect.IDEMPOTENT
+    assert effect_of({}, trusted=True) is Effect.MUTATING
+
+
+def test_what_we_tell_others_says_no_more_than_is_known() -> None:
+    tools = Registry()
+    tools.tool(name="t", effect="read")(lambda: None)
+
+    assert annotations_of(tools.specs()[0]) == {"readOnlyHint": True, "idempotentHint": True}
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to put modules into, the working directory of the test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return tmp_path
+
+
+def test_a_registry_is_found_in_the_working_directory(app: Path) -> None:
+    (app / "found_tools.py").write_text(
+        "from toolonce.worker import Registry\ntools = Registry()\n@tools.tool\ndef t() -> None: ...\n"
+    )
+
+    assert [tool.name for tool in load_registry("found_tools:tools")] == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "complaint"),
+    [
+        ("", "broken_a", "write it as package.module:registry"),
+        ("", "not_there:tools", "No module named 'not_there'"),
+        ("import nothing_like_this", "broken_b:tools", r"ModuleNotFoundError.*broken_b.py:1"),
+        ("1 / 0", "broken_c:tools", r"ZeroDivisionError: division by zero \(broken_c.py:1\)"),
+        ("tools = 5", "broken_d:tools", "has a int under 'tools', not a Registry"),
+        ("", "broken_e:tools", "has nothing under 'tools'"),
+        ("from toolonce.worker import Registry\ntools = Registry()", "broken_f:tools", "holds no tools"),
+        ("raise SystemExit(3)", "broken_g:tools", "SystemExit"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named_in_one_line(app: Path, text: str, place: str, complaint: str) -> None:
+    (app / f"{place.partition(':')[0]}.py").write_text(text) if "broken" in place else None
+
+    with pytest.raises(ToolsNotLoaded, match=complaint) as refused:
+        load_registry(place)
+
+    assert "\n" not in str(refused.value)
+
+
+def test_a_context_is_no_argument(app: Path) -> None:
+    tools = Registry()
+
+    @tools.tool
+    def t(call: Call) -> None: ...
+
+    assert tools.specs()[0].schema["properties"] == {}

@@ -1,0 +1,132 @@
+"""From a function to the schema of its arguments, and back from arguments to the function."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from toolonce.store.outcomes import Failure
+from toolonce.store.validation import validate
+from toolonce.worker import Call
+from toolonce.worker.errors import BadTool
+from toolonce.worker.signature import read_signature
+
+
+class Line(BaseModel):
+    item: str
+    cents: int
+
+
+def create_invoice(
+    customer: str,
+    lines: list[Line],
+    due: date | None = None,
+    schema: Annotated[int, Field(ge=1, description="its own words")] = 1,
+    *,
+    call: Call,
+) -> None:
+    """Write an invoice.
+
+    It is sent at once.
+
+    Args:
+        customer: whom it is for,
+            by name.
+        schema: words of the docstring
+
+    Returns:
+        nothing
+    """
+
+
+def test_the_schema_says_what_the_signature_the_docstring_and_the_fields_say() -> None:
+    signature = read_signature(create_invoice)
+
+    properties = signature.schema["properties"]
+    assert list(properties) == ["customer", "lines", "due", "schema"]
+    assert signature.schema["required"] == ["customer", "lines"]
+    assert signature.schema["additionalProperties"] is False
+    assert properties["customer"] == {"type": "string", "description": "whom it is for, by name."}
+    assert properties["schema"]["description"] == "its own words"
+    assert signature.description == "Write an invoice.\n\nIt is sent at once."
+
+
+def test_the_context_is_injected_and_never_in_the_schema() -> None:
+    signature = read_signature(create_invoice)
+
+    assert signature.takes_call
+    assert "call" not in signature.schema["properties"]
+
+
+def test_arguments_become_values_of_the_annotated_types() -> None:
+    given = {"customer": "a", "lines": [{"item": "x", "cents": 2**70}], "due": "2030-01-02"}
+
+    bound = read_signature(create_invoice).bind(given)
+
+    assert bound == {"customer": "a", "lines": [Line(item="x", cents=2**70)], "due": date(2030, 1, 2), "schema": 1}
+
+
+def test_the_schema_coerces_nothing() -> None:
+    signature = read_signature(create_invoice)
+
+    failure = validate(signature.schema, {"customer": 5, "lines": [{"item": "x", "cents": "12"}]})
+
+    assert failure
+    assert {error["path"] for error in failure.details["errors"]} == {"$.customer", "$.lines[0].cents"}
+
+
+def test_a_rule_that_only_the_types_know_is_a_refusal_with_its_path() -> None:
+    bound = read_signature(create_invoice).bind({"customer": "a", "lines": [], "due": "not a day"})
+
+    assert isinstance(bound, Failure)
+    assert "$.due" in bound.message
+
+
+@pytest.mark.parametrize("arguments", [{"a": 1}, {"a": 1, "b": [1.5, None]}, {"a": -5, "b": []}])
+def test_what_is_exact_fits_the_schema_and_binds_the_same(arguments: dict[str, Any]) -> None:
+    def tool(a: int, b: list[float | None] | None = None) -> None: ...
+
+    signature = read_signature(tool)
+
+    assert signature.bind_exact(arguments) == signature.bind(arguments)
+    assert validate(signature.schema, arguments) is None
+
+
+@pytest.mark.parametrize("arguments", [{"a": "1"}, {"a": True}, {"a": None}, {}, {"a": 1, "c": 2}])
+def test_what_is_not_exact_is_left_to_the_schema(arguments: dict[str, Any]) -> None:
+    def tool(a: int) -> None: ...
+
+    assert read_signature(tool).bind_exact(arguments) is None
+
+
+def test_an_explicit_schema_is_taken_as_it_is() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+    signature = read_signature(lambda a: a, schema)
+
+    assert signature.schema is schema
+    assert signature.bind({"a": 1}) == {"a": 1}
+
+
+def _positional(a: int, /) -> None: ...
+def _variadic(*a: int) -> None: ...
+def _unnameable(a: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "schema", "complaint"),
+    [
+        (_positional, None, "has no name that JSON can use"),
+        (_variadic, None, "has no name that JSON can use"),
+        (_positional, {"type": "nonsense"}, "no JSON Schema 2020-12"),
+        (lambda a: a, {"type": "object", "properties": {"b": {}}}, "which the handler does not take"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_registration_in_one_line(function: Any, schema: Any, complaint: str) -> None:
+    with pytest.raises(BadTool, match=complaint) as refused:
+        read_signature(function, schema)
+
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,237 @@
+"""A test kit for authors of tools: run a tool under a fault, in plain pytest, and see what the store would say.
+
+No Redis, no threads, no waiting: the same policy, the same entry into the handler, and the store's rules for one call
+in memory. ``try_out(create_invoice, {...}, fault=Fault.CRASH_AFTER_EFFECT)`` tells how often the handler was entered
+and where the call comes to rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ..store.execution import Ending, Run
+from ..store.identity import call_key, fingerprint, idempotency_key, reference
+from ..store.outcomes import Failure
+from ..store.specs import Effect
+from ..store.states import State
+from ..store.validation import validate
+from .call import context_of
+from .ends import End, named
+from .entering import Entry, enter, enter_async
+from .errors import DidNotHappen
+from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+from .results import encode
+from .tool import Tool
+
+
+class Fault(StrEnum):
+    """What goes wrong in one attempt."""
+
+    NONE = "none"
+    CRASH_BEFORE_EFFECT = "crash_before_effect"
+    """The worker dies before ``begin`` is written; before the entry, for a tool that does not say begin."""
+    CRASH_AFTER_EFFECT = "crash_after_effect"
+    """The worker dies when the handler has ended, before its outcome is stored."""
+    REPLY_LOST = "reply_lost"
+    """The outcome is stored, its acknowledgement is lost, and it is sent again."""
+    LEASE_STOLEN = "lease_stolen"
+    """The lease is lost once the effect may have started; the handler's word comes late."""
+    CANCEL = "cancel"
+    """Someone asks for a stop while the handler is at work."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """What came of it.
+
+    Attributes:
+        state: where the call rests; ``value`` counts only where it succeeded.
+        entries: how often the handler was entered.
+        idempotency_key: what every attempt was given.
+        history: what happened, in order, in words.
+    """
+
+    idempotency_key: str
+    state: State = State.QUEUED
+    value: Any = None
+    failure: Failure | None = None
+    entries: int = 0
+    attempts: int = 0
+    history: list[str] = field(default_factory=list)
+
+
+def try_out(
+    tool: Tool, arguments: dict[str, Any], *, fault: Fault = Fault.NONE, at_attempt: int = 1, turn_id: str = "turn-1"
+) -> Trial:
+    """Run one call of a tool to its rest, with a fault in one of its attempts.
+
+    Args:
+        at_attempt: the attempt that the fault meets; all others go undisturbed.
+    """
+    return _Rehearsal(tool, arguments, turn_id).play(fault, at_attempt)
+
+
+class _Died(BaseException):
+    """The worker's death, as a handler may see it."""
+
+
+class _Rehearsal:
+    """The store's rules for one call, in memory."""
+
+    def __init__(self, tool: Tool, arguments: dict[str, Any], turn_id: str) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.turn_id = turn_id
+        self.call = call_key("testing", "testing", turn_id, reference("call-1", 1))
+        self.trial = Trial(idempotency_key(self.call, fingerprint(tool.name, arguments)))
+
+    def play(self, fault: Fault, at_attempt: int) -> Trial:
+        trial = self.trial
+        refusal = validate(self.tool.spec.schema, self.arguments)
+        values = refusal or self.tool.signature.bind(self.arguments)
+        if isinstance(values, Failure):
+            self._move(State.REFUSED, "refused", failure=values)
+            return trial
+        while trial.state is State.QUEUED:
+            trial.attempts += 1
+            self._attempt(values, fault if trial.attempts == at_attempt else Fault.NONE)
+            self._read_back(values)
+        return trial
+
+    def _attempt(self, values: dict[str, Any], fault: Fault) -> None:
+        run, line = self._run(), _Line(fault)
+        if fault is Fault.CRASH_BEFORE_EFFECT and not run.begins:
+            self._lose(line.begun, "the worker died after its claim")
+            return
+        end = self._enter(Entry(self.tool, values, context_of(run, None, line)))
+        if line.died:
+            self._lose(line.begun, "the worker died before begin was written")
+        elif fault is Fault.CRASH_AFTER_EFFECT:
+            self._lose(line.begun, "the worker died before the outcome was stored")
+        elif fault is Fault.LEASE_STOLEN:
+            self._lose(line.begun or not run.begins, "the lease was lost")
+            self._late(end)
+        else:
+            self._follow(run, end, line)
+            if fault is Fault.REPLY_LOST:
+                self.trial.history.append("the reply was lost; sent again, and answered the same")
+
+    def _enter(self, entry: Entry) -> End:
+        self.trial.entries += 1
+        return asyncio.run(enter_async(entry)) if self.tool.is_async else enter(entry)
+
+    def _follow(self, run: Run, end: End, line: _Line) -> None:
+        now = Circumstances(begun=line.begun, cancel_requested=line.fault is Fault.CANCEL)
+        match decide(run, end, self.tool.retry, now):
+            case Settle(ending):
+                self._settle(ending, end.message or "settled")
+            case RetryLater(_, failure):
+                self._move(State.QUEUED, f"to be tried again: {failure.message}")
+            case Interrupt(reason):
+                self._lose(line.begun, reason)
+            case Nothing():
+                self._lose(line.begun, "stopped: the lease was lost")
+
+    def _lose(self, begun: bool, why: str) -> None:
+        """Nobody runs this attempt any more; the tool's effect decides, as in the store."""
+        spec = self.tool.spec
+        if spec.effect is Effect.MUTATING and (begun or not spec.begins):
+            self._move(State.UNKNOWN, why, failure=Failure("outcome_unknown", why))
+        elif self.trial.attempts >= spec.max_attempts:
+            self._move(State.FAILED, why, failure=Failure("attempts_exhausted", why))
+        else:
+            self._move(State.QUEUED, why)
+
+    def _late(self, end: End) -> None:
+        ending, state = late(end), self.trial.state
+        counts = state is State.UNKNOWN or (state is State.QUEUED and ending and ending.state is State.SUCCEEDED)
+        if ending and counts:
+            self._settle(ending, "the late word counts")
+        else:
+            self.trial.history.append("the late word changes nothing")
+
+    def _read_back(self, values: dict[str, Any]) -> None:
+        """Ask the tool about a call that is unknown now."""
+        if self.tool.readback is None or self.trial.state is not State.UNKNOWN:
+            return
+        context = {"call": context_of(self._run(), None, _Line(Fault.NONE))} if self.tool.readback_takes_call else {}
+        try:
+            found = self.tool.readback(**values, **context)
+            value = asyncio.run(_awaited(found)) if inspect.isawaitable(found) else found
+        except DidNotHappen as said:
+            if self.tool.spec.rerun_absent:
+                self._move(State.QUEUED, f"read back: it did not happen ({said}); run again")
+            else:
+                self._move(State.FAILED, "read back: it did not happen", failure=Failure("did_not_happen", str(said)))
+        except Exception as error:
+            self.trial.history.append(f"read back: cannot tell ({named(error)})")
+        else:
+            self._settle(Ending(State.SUCCEEDED, encode(value)[0]), "read back: it happened")
+
+    def _settle(self, ending: Ending, why: str) -> None:
+        self._move(ending.state, why, failure=ending.failure)
+        if ending.state is State.SUCCEEDED:
+            self.trial.value = json.loads(ending.result)
+
+    def _move(self, state: State, why: str, *, failure: Failure | None = None) -> None:
+        self.trial.state, self.trial.failure = state, failure
+        self.trial.history.append(f"{state}: {why}")
+
+    def _run(self) -> Run:
+        spec = self.tool.spec
+        return Run(
+            call=self.call,
+            fence=self.trial.attempts,
+            token=f"delivery-{self.trial.attempts}",
+            worker="testing",
+            tool=spec.name,
+            version=spec.version,
+            kind="function",
+            arguments=json.dumps(self.arguments),
+            idempotency_key=self.trial.idempotency_key,
+            scope="testing",
+            tenant="testing",
+            turn_id=self.turn_id,
+            call_id="call-1",
+            position=0,
+            effect=spec.effect,
+            begins=spec.begins,
+            attempt=self.trial.attempts,
+            attempt_limit=spec.max_attempts,
+            deadline_at=None,
+            secret=False,
+            cancel_requested=False,
+        )
+
+
+class _Line:
+    """The line of one attempt under a fault; see `call.Line`."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        self.begun = False
+        self.died = False
+
+    def begin(self) -> str:
+        if self.fault is Fault.CRASH_BEFORE_EFFECT:
+            self.died = True
+            raise _Died
+        if self.fault is Fault.CANCEL:
+            return "cancel"
+        self.begun = True
+        return "begun"
+
+    def progress(self, fraction: float | None, message: str) -> bool:
+        return self.fault is not Fault.LEASE_STOLEN
+
+    def standing(self) -> str:
+        return {Fault.LEASE_STOLEN: "lost", Fault.CANCEL: "cancel"}.get(self.fault, "kept")
+
+
+async def _awaited(found: Any) -> Any:
+    return await found
