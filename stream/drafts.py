@@ -111,7 +111,7 @@ class DraftQueue:
         if self._call != call:
             self._end_run()
             self._call, self._pieces = call, pieces
-        self._run.append(shown(piece))
+        self._run.append(piece if type(piece) is str else shown(piece))
 
     def add(self, draft: Draft) -> None:
         self._end_run()

@@ -39,18 +39,19 @@ class _Step:
     def echo(self) -> Frame:
         """The step with what its deltas added: texts as content, all other members by name."""
         step = dict(self.start)
-        content: list[Any] = list(step.get("content") or []) if isinstance(step.get("content"), list) else []
+        content: list[Any] = mappings(step.get("content"))
+        summary: list[Any] = mappings(step.get("summary"))
         texts: list[str] = []
         for delta in self.deltas:
             if delta.get("type") == "text":
                 texts.append(text(delta.get("text")))
             elif delta.get("type") == "thought_summary":
-                step.setdefault("summary", []).append(delta.get("content"))
+                summary.append(mapping(delta.get("content")))
             else:
                 step |= without(delta, "type")
         if texts:
             content.append({"type": "text", "text": joined(texts)})
-        return {**step, "content": content} if content else step
+        return step | ({"content": content} if content else {}) | ({"summary": summary} if summary else {})
 
 
 class InteractionsReader(DialectReader):
