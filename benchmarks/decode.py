@@ -46,7 +46,7 @@ class Row:
 
 
 def synthetic(dialect: str) -> bytes:
-    """One turn of about ``EVENTS`` events: four calls that speak in turn."""
+    """One turn of about ``EVENTS`` events: four calls, one after the other, as servers send them."""
     text = json.dumps({"text": 'some words of "text" é 東京 ' * 4000}, ensure_ascii=False)
     size = max(1, len(text) // (EVENTS // 4))
     fragments = tuple(text[at : at + size] for at in range(0, len(text), size))
@@ -55,7 +55,7 @@ def synthetic(dialect: str) -> bytes:
         words = [{"candidates": [{"content": {"parts": [{"text": part}]}, "index": 0}]} for part in fragments]
         whole = [WireCall(call.call_id, call.name, (text,)) for call in calls]
         return b"".join(event(word) for word in words * 4) + RENDER[dialect](whole, [], "Hi")
-    return RENDER[dialect](calls, [number for _ in fragments for number in range(4)], "Hi")
+    return RENDER[dialect](calls, [number for number in range(4) for _ in fragments], "Hi")
 
 
 def recorded(dialect: str) -> list[bytes]:
