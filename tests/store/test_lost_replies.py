@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.store.test_transitions import MOVES
 from tests.support.clocked_store import ClockedStore, with_test_clock
+from tests.support.moves import MOVES
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.scene import Scene

@@ -75,10 +75,11 @@ class ClockedStore:
         return invocation.read(self._evaluate(clocked))
 
     def close(self) -> None:
-        for key in self.redis.scan_iter(match=f"{self.space.root}*"):
-            self.redis.delete(key)
-        for key in self.redis.scan_iter(match=f"rq:*{self.space.name}.*"):
-            self.redis.delete(key)
+        patterns = (f"{self.space.root}*", f"rq:*:{self.space.name}.*")
+        jobs = [f"rq:job:{self.redis.hget(key, 'ikey')}" for key in self.redis.scan_iter(f"{self.space.root}call:*")]
+        keys = [key for pattern in patterns for key in self.redis.scan_iter(pattern, count=1000)]
+        if keys:
+            self.redis.delete(*keys, *jobs)  # in one step: each is an fsync
         self.redis.close()
         if self.raw is not None:
             self.raw.close()
