@@ -40,7 +40,7 @@ def encode(value: Any, limit: int = DEFAULT_LIMIT) -> tuple[str, str]:
 def _beginning(text: str, limit: int) -> str:
     """As much of a text as fits the limit once it is JSON; escapes make it longer, so the half is tried first."""
     cut = limit // 2
-    while len((kept := _ENCODE(text.encode()[:cut].decode("utf-8", "ignore"))).encode()) > limit:
+    while len((kept := _ENCODE(text.encode("utf-8", "replace")[:cut].decode("utf-8", "ignore"))).encode()) > limit:
         cut //= 2
     return kept
 
