@@ -85,7 +85,7 @@ def test_what_is_no_json_is_a_success_with_a_mark(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["é" * 500, "\0" * 500, [1] * 500, {"a": "x" * 1000}],
+    ["é" * 500, "\0" * 500, "\ud800" * 500, [1] * 500, {"a": "x" * 1000}],
     ids=["text", "control characters", "surrogates", "list", "object"],
 )
 def test_what_is_too_large_is_a_success_that_says_how_large_it_was(value: Any) -> None:
