@@ -23,7 +23,7 @@ def call_of(job_id: str) -> str:
 
 
 def job_fields() -> list[str | bytes]:
-    """The job hash as field, value, ...; queue, description and status are filled in by the script."""
+    """The job hash as field, value, ...; the scripts fill in queue and description, and change the status."""
     moment = utcformat(now())
     out: list[str | bytes] = []
     for name, value in _template().items():
@@ -45,4 +45,8 @@ def _template() -> dict[str, str | bytes]:
     )
     job.enqueued_at = now()
     stored = job.to_dict(include_meta=False, include_result=False)
-    return {name: value if isinstance(value, bytes) else str(value) for name, value in stored.items()}
+    return {
+        name: value if isinstance(value, bytes) else str(value)
+        for name, value in stored.items()
+        if name not in ("origin", "description")
+    }

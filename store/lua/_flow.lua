@@ -121,7 +121,9 @@ local function arrive(call, to)
     end)
   end
   local followers = redis.call('SMEMBERS', root .. 'followers:' .. call)
-  redis.call('DEL', root .. 'followers:' .. call)
+  if followers[1] then
+    redis.call('DEL', root .. 'followers:' .. call)
+  end
   for _, follower in ipairs(followers) do
     tell_follower(follower, to)
   end

@@ -55,10 +55,8 @@ local function limits_of(tool, tenant)
 end
 
 local function cap_of(limit)
-  local cap = redis.call('HGET', root .. 'limits', limit)
-  if not cap and string.sub(limit, 1, 7) == 'tenant:' then
-    cap = redis.call('HGET', root .. 'limits', 'tenant:*')
-  end
+  local caps = redis.call('HMGET', root .. 'limits', limit, 'tenant:*')
+  local cap = caps[1] or (string.sub(limit, 1, 7) == 'tenant:' and caps[2])
   return tonumber(cap or '')
 end
 
@@ -108,8 +106,9 @@ end
 
 local function leave_queue(call, to)
   local got = fields(call, 'queue', 'waits', 'woken')
-  redis.call('ZREM', root .. 'pushed:' .. got[1], call)
-  redis.call('ZREM', root .. 'delayed', call)
+  if redis.call('ZREM', root .. 'pushed:' .. got[1], call) == 0 then
+    redis.call('ZREM', root .. 'delayed', call)
+  end
   redis.call('ZREM', root .. 'deadlines', call)
   if got[2] then
     redis.call('ZREM', root .. 'waiting:' .. got[2], call)

@@ -25,8 +25,8 @@ end
 local job_from, job_to = take_list()
 
 local function store_pointer(job, queue, tool)
-  redis.call('HSET', 'rq:job:' .. job, unpack(ARGV, job_from, job_to))
-  redis.call('HSET', 'rq:job:' .. job, 'origin', space .. '.' .. queue, 'description', tool)
+  redis.call('HSET', 'rq:job:' .. job, 'origin', space .. '.' .. queue, 'description', tool,
+    unpack(ARGV, job_from, job_to))
 end
 
 -- Whoever it must follow counts down `predecessors`; one that can no longer succeed refuses it at once.
@@ -42,7 +42,9 @@ local function follow(call, from, to)
       open = open + 1
     end
   end
-  redis.call('HSET', record_of(call), 'predecessors', open)
+  if open > 0 then
+    redis.call('HSET', record_of(call), 'predecessors', open)
+  end
   return open > 0 and 'held' or 'queued'
 end
 
@@ -72,10 +74,11 @@ local function count_slip(call)
 end
 
 -- Nothing new is taken in while memory is short (watermark.lua) or a queue is full; what is stored is answered.
+local memory_is_short = redis.call('HEXISTS', root .. 'flags', 'full') == 1
 local function full_for(spec)
   if redis.call('EXISTS', record_of(spec.call)) == 1 then
     return nil
-  elseif redis.call('HEXISTS', root .. 'flags', 'full') == 1 then
+  elseif memory_is_short then
     return { 'full', 'memory' }
   elseif queue_limit == 0 or spec.state == 'refused' then
     return nil
@@ -102,8 +105,8 @@ end
 
 local function admit(spec)
   local call = spec.call
-  redis.call('HSET', record_of(call), unpack(ARGV, spec.field_from, spec.field_to))
-  redis.call('HSET', record_of(call), 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key)
+  redis.call('HSET', record_of(call), 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
+    unpack(ARGV, spec.field_from, spec.field_to))
   local got = fields(call, 'tool', 'queue', 'ikey', 'lanes', 'position')
   redis.call('HSET', root .. 'turn:' .. turn_key, call, got[5])
   local state, reason = spec.state, spec.reason
@@ -148,17 +151,20 @@ end
 
 -- "admitted" only where this submission stored it: under this request id, and with these arguments.
 local function judge(spec, is_new)
+  if is_new then
+    return 'admitted'
+  end
   local stored = redis.call('HMGET', record_of(spec.call), 'fp', 'admitted_by')
   for i = spec.fp_from, spec.fp_to do
     if ARGV[i] == stored[1] then
-      return (is_new or stored[2] == request) and 'admitted' or 'found'
+      return stored[2] == request and 'admitted' or 'found'
     end
   end
   return 'conflict'
 end
 
 local acknowledged = ARGV[4] ~= '' and redis.call('XACK', ARGV[4], ARGV[5], ARGV[6]) == 1
-if acknowledged then
+if acknowledged and answers ~= '' then
   redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
   redis.call('EXPIRE', answers, ANSWERS_TTL)
 end

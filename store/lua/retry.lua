@@ -20,8 +20,7 @@ elseif fields(call, 'forgotten')[1] then
 end
 local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes')
 local job = 'rq:job:' .. got[1]
-redis.call('HSET', job, unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
-redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3])
+redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3], unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
 local seq = redis.call('INCR', root .. 'admissions')
 each(got[6], function(lane)
   redis.call('ZADD', root .. 'lane:' .. lane, 'NX', seq, call)

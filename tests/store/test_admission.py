@@ -159,6 +159,14 @@ def test_an_entry_of_a_refused_admission_stays_in_the_inbox(scene: Scene) -> Non
     assert scene.store.redis.xpending(entry.stream, "consumers")["pending"] == 1
 
 
+def test_an_entry_that_wants_no_answers_gets_none(scene: Scene) -> None:
+    entry = replace(plant_entry(scene), answers="")
+    scene.admit(scene.call(), entry=entry)
+    scene.settle(scene.take(), 7)
+    assert not scene.store.redis.exists("")
+    assert not list(scene.store.redis.scan_iter(f"{scene.space.root}answers:*"))
+
+
 def test_an_inbox_entry_whose_reply_was_lost_is_answered_once(scene: Scene) -> None:
     entry = plant_entry(scene)
     refused = scene.call("b", refusal=Failure("unknown_tool", "no such tool"), position=1)
