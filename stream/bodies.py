@@ -10,6 +10,7 @@ from .frames import BadFrame, error_in, parse_frame
 from .limits import LimitPassed, Limits
 from .open_turn import OpenTurn
 from .readers import reader_for
+from .telling import tell_turn
 from .turn import Dialect, TurnResult
 from .verdict import judge
 
@@ -30,7 +31,7 @@ def decode_body(dialect: Dialect | str, body: bytes, *, limits: Limits | None = 
         _read(reader, body)
     except LimitPassed as passed:
         turn.limit = passed.args[0]
-    return judge(reader, broken=False, bytes_seen=len(body))
+    return tell_turn(judge(reader, broken=False, bytes_seen=len(body)))
 
 
 def _read(reader: DialectReader, body: bytes) -> None:

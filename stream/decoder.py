@@ -15,6 +15,7 @@ from .limits import LimitPassed, Limits
 from .open_turn import OpenTurn
 from .readers import reader_for
 from .sse import SseReader
+from .telling import tell_turn
 from .turn import Dialect, TurnResult
 from .verdict import judge
 
@@ -163,7 +164,7 @@ class TurnDecoder:
         self._turn.bad_utf8 = self._sse.bad_utf8
         if error := stray_error(self._sse.stray):
             self._turn.fail(error)
-        self._result = judge(self._reader, broken=broken, bytes_seen=self._bytes_seen)
+        self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)
         return self._result

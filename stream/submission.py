@@ -23,8 +23,10 @@ from ..store.keys import Namespace
 from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
 from ..store.specs import Published, published
+from .answering import tell_answers
 from .judging import Asked, Judge
 from .limits import Limits
+from .tracing import traceparent
 from .turn import RejectedCall, ToolCall, TurnResult
 
 # Seen in the field: servers that draw "chatcmpl-<0..999>" (Ollama). Such an id comes back within a day.
@@ -157,6 +159,11 @@ class Submitting:
             KeyringMissing: a tool with secret fields and no keys.
             StoreFull: nothing was stored.
         """
+        outcomes = yield from self._steps(cache)
+        tell_answers(self.terms.scope, self.turn_id, outcomes)
+        return outcomes
+
+    def _steps(self, cache: SpecCache) -> Generator[Invocation[Any], Any, tuple[Outcome, ...]]:
         terms, turn = self.terms, self.terms.turn(self.turn_id)
         found = identified(terms, self.turn_id, self.calls, self.intent)
         known: Lookup = yield lookup(terms.space, found)
@@ -169,7 +176,7 @@ class Submitting:
             )
         judge = Judge(
             specs, terms.keyring, terms.scope, turn.key,
-            ordered=self.ordered, trace=terms.trace, came_clear=self.came_clear,
+            ordered=self.ordered, trace=terms.trace or traceparent(), came_clear=self.came_clear,
         )  # fmt: skip
         # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
         new = judge.turn(self.calls, found, [self.entry is not None or outcome is None for outcome in known.outcomes])
