@@ -18,6 +18,7 @@ from ..store.errors import StoreError
 from ..store.execution import Delivery, NotRun, claim
 from ..store.inside import mark_inside
 from .attempt import Desk
+from .current import working_on
 from .execute import Executor
 from .intake import Door, Intake
 from .persist import Sends
@@ -121,7 +122,8 @@ class Slots:
         self._seen_fence = max(self._seen_fence, run.fence)
         reach("after_claim")
         assert self._executor
-        self._executor.execute(run, link, asked_at=asked_at)
+        with working_on(run):
+            self._executor.execute(run, link, asked_at=asked_at)
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":
