@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 def plan(call: Record, decision: str) -> Plan:
     """What the decision would mean for this call. Pure."""
-    if call.state is State.HELD and call.stored.get("reason") == "approval":
+    if call.state is State.HELD and call.stored.get("reason") in ("approval", "duplicate"):
         return Plan(call, True, "would run" if decision == "approve" else "would be refused")
     if by := call.stored.get("decided_by"):
         return Plan(call, False, f"{by} has decided already; it is {call.state}")

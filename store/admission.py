@@ -207,5 +207,6 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
         "echo": json.dumps(call.echo) if call.echo else None,
         "error": failure_json(call.refusal) or None,
         "trace": call.trace or None,
+        "hold_duplicates": 1 if spec.hold_duplicates else None,
     }
     return record | {name: value for name, value in optional.items() if value is not None}

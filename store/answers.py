@@ -12,7 +12,7 @@ from .states import State
 ANSWER_FIELDS = (
     "state", "tool", "call_id", "position", "kind", "ikey", "attempt", "fence", "reason",
     "result", "error", "marks", "echo", "cancel_requested", "forgotten", "turn", "progress",
-    "progress_message", "slip",
+    "progress_message", "slip", "duplicate_of",
 )  # fmt: skip
 
 
@@ -53,6 +53,8 @@ def _marks(state: State, got: dict[str, bytes | None]) -> dict[str, Any]:
         marks["cancel_requested"] = True
     if got["reason"] and not state.is_settled:
         marks["reason"] = text(got["reason"])
+    if got["duplicate_of"] and state is State.HELD:
+        marks["duplicate_of"] = text(got["duplicate_of"])
     if got["slip"]:
         marks["slip"] = number(got["slip"])
     if state is State.RUNNING and got["progress"] is not None:

@@ -8,22 +8,27 @@
 <ns>:tombs:<state>     zset    settled calls whose body is gone
 <ns>:leases            zset    running calls by the end of their lease (ms)
 <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
-<ns>:suspects          zset    calls whose pointer may be lost, by when that was seen
+<ns>:looks             hash    queue -> border and time of the last look for lost pointers
 <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
 <ns>:readback:<tool>   zset    unknown calls by the time of the next read-back
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
-<ns>:waiting:<limit>   zset    calls that wait for one
+<ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue
+<ns>:crowded           set     limits that calls wait for
 <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
 <ns>:followers:<key>   set     calls that run only after this one succeeded
 <ns>:without:<tool>    set     calls held because no worker serves the tool
-<ns>:limits, :flags, :counts, :tools, :newest   hash
+<ns>:twins             hash    scope and fingerprint -> an open call of a tool that holds duplicates
+<ns>:limits            hash    tool:<name>, tenant:<name> or tenant:* -> most calls at once
+<ns>:flags             hash    went_back..., loss_accepted..., full: since when (ms)
+<ns>:counts, :tools, :newest   hash
 <ns>:fence, :pushes, :admissions, :tools_version   counters
 <ns>:events            stream  every transition, capped
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
-<ns>:request:<id>      string  the answer to an operator's request, for a day
+<ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day
 <ns>:wake:<turn key>   channel a call of the turn came to rest
 <ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants
 <ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
+<ns>:aborted           zset    provider turns that were lost, by when (ms), capped
 <ns>:parked            stream  inbox entries that could not be read, with the reason
 rq:*                   RQ's own keys; queue names are <ns>.<queue>
 """

@@ -46,6 +46,7 @@ class ToolSpec:
         secret: names of argument fields that are kept encrypted and shown masked.
         begins: the handler says ``call.begin()`` before its effect.
         reads_back: the tool has a ``reconcile``.
+        hold_duplicates: a call that equals an open one of its scope, under another key, waits for a person's word.
     """
 
     name: str

@@ -26,7 +26,7 @@ end
 
 -- What a held call waits for, and until when.
 local function wait_held(call, tool, reason, approval_ms)
-  if reason == 'approval' then
+  if reason == 'approval' or reason == 'duplicate' then
     redis.call('HSET', record_of(call), 'approval_until', whole(now + approval_ms))
     redis.call('ZADD', root .. 'approvals', whole(now + approval_ms), call)
     redis.call('HDEL', record_of(call), 'deadline_at') -- the queue's clock starts when a person lets it in
@@ -104,10 +104,19 @@ local function show_at_rest(job, queue, to)
   end
 end
 
+-- Under what equal calls of a scope find each other; nil where the tool does not ask for it.
+local function twin_place(call)
+  local got = fields(call, 'hold_duplicates', 'scope', 'fp')
+  return got[1] and (got[2] or '') .. '\n' .. got[3] or nil
+end
+
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function arrive(call, to)
-  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers', 'scope', 'tool')
+  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers', 'scope', 'tool', 'hold_duplicates')
   show_at_rest(got[3], got[4], to)
+  if got[8] and to ~= 'unknown' and redis.call('HGET', root .. 'twins', twin_place(call)) == call then
+    redis.call('HDEL', root .. 'twins', twin_place(call))
+  end
   if to == 'succeeded' then
     redis.call('HDEL', root .. 'slips:' .. (got[6] or ''), got[7])
   end

@@ -103,6 +103,17 @@ while at < #ARGV do
   calls[#calls + 1] = spec
 end
 
+-- An equal call of the same scope that is still open, for tools that let a person decide whether it is a repeat.
+local function find_twin(call)
+  local place = twin_place(call)
+  local twin = place and redis.call('HGET', root .. 'twins', place)
+  if twin and OPEN[fields(twin, 'state')[1] or ''] then
+    return twin
+  elseif place then
+    redis.call('HSET', root .. 'twins', place, call)
+  end
+end
+
 local function admit(spec)
   local call = spec.call
   redis.call('HSET', record_of(call), 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
@@ -121,8 +132,14 @@ local function admit(spec)
       state, reason = 'refused', 'predecessor ' .. why
       redis.call('HSET', record_of(call), 'error', cjson.encode({ code = 'predecessor',
         message = 'not run: the call it had to follow is ' .. why, details = { predecessor_state = why } }))
-    elseif state == 'queued' and not (following == 'queued' and is_next(call, got[4], 0)) then
-      state, reason = 'held', 'order'
+    else
+      local twin = find_twin(call)
+      if state == 'queued' and twin then
+        state, reason = 'held', 'duplicate'
+        redis.call('HSET', record_of(call), 'duplicate_of', twin)
+      elseif state == 'queued' and not (following == 'queued' and is_next(call, got[4], 0)) then
+        state, reason = 'held', 'order'
+      end
     end
   end
   if reason == 'invalid_arguments' then

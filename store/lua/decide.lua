@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- decide: approve or deny a call that is held for approval; bound to its idempotency key, once, in its lifetime.
+-- decide: approve or deny a call that is held for approval or as a possible duplicate; bound to its idempotency
+-- key, once, in its lifetime.
 -- uses: ledger queue flow operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, idempotency key that was shown, "approve" | "deny", actor, reason, request id
@@ -13,17 +14,18 @@ if before then
 end
 local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by')
 local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
+local for_a_person = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate')
 if not got[1] then
   return { 'gone' }
 elseif got[3] ~= ARGV[2] then
   return { 'mismatch' }
 elseif got[6] then
   return { 'decided', got[1], got[6] }
-elseif got[1] == 'expired' or (got[1] == 'held' and got[2] == 'approval' and tonumber(got[5]) <= now) then
+elseif got[1] == 'expired' or (for_a_person and tonumber(got[5]) <= now) then
   event.op = 'late_' .. ARGV[3]
   note(call, event)
   return reply(ARGV[3], call, request, 'late', got[1])
-elseif got[1] ~= 'held' or got[2] ~= 'approval' then
+elseif not for_a_person then
   return { 'changed', got[1] }
 end
 redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', whole(now))

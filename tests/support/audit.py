@@ -9,15 +9,20 @@ import re
 from typing import Any
 
 from tests.support.clocked_store import ClockedStore
+from toolonce.store import keys
 from toolonce.store.states import OPEN, State
 
-_DOCUMENTED = re.compile(
-    r"call:[0-9a-f]{32}|turn:\w+|history:[0-9a-f]{32}|evidence:[0-9a-f]{32}|in:[a-z]+|tombs:[a-z]+|leases|pushed:.+"
-    r"|delayed|deadlines|approvals|readback:.+|slots:(tool|tenant):.*|waiting:(tool|tenant):.*|crowded|lane:.+"
-    r"|followers:[0-9a-f]{32}|without:.+|limits|flags|counts|tools|newest|looks|fence|pushes|admissions|tools_version"
-    r"|events|slips:.*|request:.+|inbox:.+|inboxes|answers:.+|parked|test:(seconds|micros)",
-    re.DOTALL,
-)
+
+def _documented() -> re.Pattern[str]:
+    """The keys that the catalogue names, and the test's clock."""
+    catalogue = str(keys.__doc__)
+    heads = [line.split("  ")[0] for line in catalogue.splitlines() if line.startswith("<ns>:")]
+    names = [name.removeprefix("<ns>").removeprefix(":") for head in heads for name in head.split(", ")]
+    names += re.findall(r"<ns>:(\w+) lists", catalogue)
+    return re.compile("|".join(re.sub("<[^>]+>", ".*", name) for name in (*names, "test:<clock>")), re.DOTALL)
+
+
+_DOCUMENTED = _documented()
 
 Records = dict[str, dict[str, str]]
 
@@ -29,7 +34,9 @@ class Index:
         self.root = store.space.root
         self.name = store.space.name
         self._redis = store.redis
-        self.keys = {key.removeprefix(self.root) for key in store.redis.scan_iter(f"{self.root}*", count=1000)}
+        self.keys: set[str] = {
+            key.removeprefix(self.root) for key in store.redis.scan_iter(f"{self.root}*", count=1000)
+        }
         self.records: Records = {
             key.removeprefix("call:"): store.redis.hgetall(self.root + key)
             for key in self.keys
@@ -110,7 +117,7 @@ def _queued(index: Index) -> None:
 
 def _held(index: Index) -> None:
     held = index.in_state("held")
-    for_approval = {call for call, record in held.items() if record["reason"] == "approval"}
+    for_approval = {call for call, record in held.items() if record["reason"] in ("approval", "duplicate")}
     assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
     without = {call for tool in index.named("without:") for call in index.members(f"without:{tool}")}
     assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
