@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from ..store import operators, reading
+from ..store.aborted import note_aborted
 from ..store.connection import Connection
 from ..store.errors import StoreMisuse
 from ..store.keyring import Keyring
@@ -18,6 +20,7 @@ from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
 from ..store.waiting import Wakeups
 from .batch import Batch
+from .provider import Aborted
 from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -108,6 +111,10 @@ class Client:
         """Deny the call that was shown as this outcome."""
         word = operators.Word(actor, reason)
         return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word))
+
+    def note_aborted(self, lost: Aborted) -> None:
+        """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""
+        self.run(note_aborted(self.terms.space, {"scope": self.terms.scope, **asdict(lost)}))
 
     def run(self, invocation: Invocation[T]) -> T:
         """Run one store operation; for tools that look deeper than a harness does."""

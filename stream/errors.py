@@ -14,6 +14,7 @@ StreamError
     UnknownDialect          no such dialect, or it could not be guessed
     DecoderClosed           bytes or an end came after the end
     NotOffered              the provider has no such feature
+      StreamingRefused      it does not stream with these tools
 
 Errors never hold argument text or prose of the model, and survive pickling.
 """
@@ -115,6 +116,10 @@ class DecoderClosed(StreamMisuse):
 
 class NotOffered(StreamMisuse):
     """The provider has no such feature; the message names the way out."""
+
+
+class StreamingRefused(NotOffered):
+    """The provider streams, but not with these tools: strict schemas are the known case."""
 
 
 _BY_OUTCOME = {kind.outcome: kind for kind in TurnError.__subclasses__()}

@@ -71,9 +71,13 @@ def message_code(told: Outcome | TurnResult | TurnError) -> MessageCode:
             return _call_code(told)
         case TurnResult(outcome="completed"):
             raise ValueError("a completed turn speaks for itself: show its text")
+        case TurnResult(outcome="aborted", bytes_seen=0):
+            return MessageCode.PROVIDER_UNREACHABLE
         case TurnResult():
             error = told.error
             return _turn_code(told.outcome, error.status if error else None, error.code if error else None)
+        case TurnError(outcome="aborted", bytes_seen=0 | None):
+            return MessageCode.PROVIDER_UNREACHABLE
         case TurnError():
             return _turn_code(told.outcome, told.status, told.code)
 

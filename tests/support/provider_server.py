@@ -1,7 +1,8 @@
 """A local server that plays the five providers' endpoints: it judges each request as they would and answers.
 
 A good request gets the next scripted answer, or a short text in the dialect's own shape; a bad one gets the provider's
-400 with the reason. All requests are kept for the test to look at.
+400 with the reason. All requests are kept for the test to look at. An answer may be a fault, too: a status, a line that
+is cut, silence until the test opens a gate.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -61,6 +65,31 @@ ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A scripted answer.
+
+    Attributes:
+        promised: bytes that the header promises beyond those that come: the line is cut in the middle.
+        gate: after how many bytes the server falls silent until `open` is set.
+        pieces: bytes written at a time; 0 for all at once.
+    """
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    promised: int = 0
+    gate: int | None = None
+    open: threading.Event = field(default_factory=threading.Event)
+    pieces: int = 0
+
+    def parts(self) -> list[bytes]:
+        if self.gate is not None:
+            return [self.body[: self.gate], self.body[self.gate :]]
+        step = self.pieces or len(self.body) or 1
+        return [self.body[at : at + step] for at in range(0, len(self.body), step)]
+
+
 def dialect_of(path: str) -> str | None:
     """The dialect that an endpoint speaks."""
     route = path.split("?")[0]
@@ -81,7 +110,8 @@ class ProviderServer:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.refusals: list[str] = []
-        self.script: deque[bytes] = deque()
+        self.script: deque[bytes | Reply] = deque()
+        self._open_gates: list[threading.Event] = []
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = False  # closing waits for the last answer: no thread outlives the test
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
@@ -95,33 +125,47 @@ class ProviderServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        for gate in self._open_gates:
+            gate.set()
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
 
-    def answer(self, dialect: str | None, body: dict[str, Any]) -> tuple[int, bytes]:
-        """Status and body for one request."""
+    def answer(self, dialect: str | None, body: dict[str, Any]) -> Reply:
+        """The answer for one request."""
         if dialect is None:
-            return 404, b'{"error":{"message":"no such endpoint"}}'
+            return Reply(b'{"error":{"message":"no such endpoint"}}', 404)
         self.requests.append((dialect, body))
         if reason := refusal(dialect, body):
             self.refusals.append(reason)
             error = {"type": "error", "error": {"type": "invalid_request_error", "code": 400, "message": reason}}
-            return 400, json.dumps(error).encode()
-        return 200, self.script.popleft() if self.script else json.dumps(ANSWERS[dialect]).encode()
+            return Reply(json.dumps(error).encode(), 400)
+        scripted = self.script.popleft() if self.script else json.dumps(ANSWERS[dialect]).encode()
+        reply = scripted if isinstance(scripted, Reply) else Reply(scripted)
+        self._open_gates.append(reply.open)
+        return reply
 
 
 def _handler(server: ProviderServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            status, answer = server.answer(dialect_of(self.path), body)
-            kind = "text/event-stream" if answer.startswith((b"event:", b"data:")) else "application/json"
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(answer)))
+            reply = server.answer(dialect_of(self.path), body)
+            kind = "text/event-stream" if reply.body.startswith((b"event:", b"data:")) else "application/json"
+            self.send_response(reply.status)
+            headers = {"content-type": kind, "content-length": str(len(reply.body) + reply.promised)}
+            for name, value in (headers | dict(reply.headers)).items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(answer)
+            with suppress(OSError):  # a client that stopped reading has gone
+                self.write(reply)
+
+        def write(self, reply: Reply) -> None:
+            for number, part in enumerate(reply.parts()):
+                if number and reply.gate is not None:
+                    reply.open.wait(30)
+                self.wfile.write(part)
+                self.wfile.flush()
 
         def log_message(self, *_: object) -> None:
             pass

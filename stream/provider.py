@@ -1,0 +1,217 @@
+"""Live turns: a request to a provider is repeated where that is safe and may help, and every lost attempt is told.
+
+Decides what is transient, how long to wait, and when to give up. A fresh decoder each time: nothing of a failed attempt
+gets into the next one, and nothing is ever retried once calls were handed out. Histories are not touched here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, stop_before_delay
+from tenacity.wait import wait_random_exponential
+
+from .attempt import Attempt, Cancel, Opener, Response, Terms, attempt
+from .drafts import Draft
+from .errors import StreamingRefused
+from .turn import TurnResult
+
+TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+"""With all of 5xx: the request may be repeated as it is."""
+# What providers call it in mid-stream, where there is no status any more.
+_TRANSIENT_WORDS = (
+    "overloaded", "rate_limit", "too_many_requests", "resource_exhausted", "unavailable", "api_error", "server_error",
+    "internal", "timeout", "deadline_exceeded",
+)  # fmt: skip
+_JITTER = wait_random_exponential(multiplier=0.5, max=20)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one turn may cost in time.
+
+    Attributes:
+        total_s: over all attempts and the waits between them.
+        idle_s: the longest silence of the provider.
+        attempts: few: each one that is cut is billed.
+    """
+
+    total_s: float = 300.0
+    idle_s: float = 60.0
+    attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """An attempt that gave no turn: what it may have cost.
+
+    Attributes:
+        outcome, reason: as in the turn's result.
+        bytes_seen, tokens_seen: of the response, as far as it came; the provider bills more than it said.
+        seconds: from the request to the end.
+        attempt: 1 for the first one.
+    """
+
+    dialect: str
+    outcome: str
+    reason: str
+    status: int
+    bytes_seen: int
+    tokens_seen: int | None
+    seconds: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who looks on: drafts for a UI, attempts that were lost for cost control, and a stop."""
+
+    on_draft: Callable[[Draft], None] | None = None
+    on_aborted: Callable[[Aborted], None] | None = None
+    cancel: Cancel | None = None
+
+
+class Sends(Protocol):
+    """An httpx client, as far as it is needed."""
+
+    def send(self, request: Any, *, stream: bool = False) -> Any: ...
+
+
+def sending(client: Sends, request: Any) -> Opener:
+    """The opener for a request of httpx or httpx2: ``sending(client, client.build_request("POST", url, json=...))``."""
+
+    def open_response() -> Response:
+        response: Response = client.send(request, stream=True)
+        return response
+
+    return open_response
+
+
+def read_turn(
+    open_response: Opener,
+    dialect: str,
+    *,
+    budget: Budget = Budget(),
+    watch: Watch = Watch(),
+    streamed: bool = True,
+) -> TurnResult:
+    """Have one turn from a provider.
+
+    The request is repeated, with a fresh decoder, after a broken or silent line, a transient status (408, 409, 429,
+    5xx; ``Retry-After`` is obeyed) or an overload that is reported in mid-stream. It is not repeated after a length
+    limit, a filter, a cancel, or calls that cannot be read.
+
+    Args:
+        open_response: sends the request and returns the response; called once for each attempt.
+        streamed: False for a request that asked for a whole JSON document.
+
+    Returns:
+        The turn, judged, whatever became of it; ``require_calls()`` raises where it gives none.
+
+    Raises:
+        StreamingRefused: the provider refuses to stream these tools.
+        UnknownDialect: no such dialect.
+        Exception: what `open_response` raised, unless the line is to blame.
+    """
+    began = time.monotonic()
+    cancel = watch.cancel or Cancel()
+    terms = Terms(dialect, began + budget.total_s, budget.idle_s, streamed, watch.on_draft, cancel)
+    numbers = iter(range(1, budget.attempts + 1))
+
+    def once() -> Attempt:
+        done = attempt(open_response, terms)
+        _account(done, next(numbers), watch)
+        return done
+
+    retrying = Retrying(
+        stop=stop_after_attempt(budget.attempts) | stop_before_delay(budget.total_s),
+        wait=_wait,
+        retry=retry_if_result(lambda done: is_transient(done) and not cancel.asked),
+        sleep=cancel.sleep,
+        retry_error_callback=_last,
+    )
+    result: TurnResult = retrying(once).result
+    if _refuses_streaming(result):
+        raise StreamingRefused(
+            f"{dialect}: the provider refuses to stream with strict schemas; drop strict from the tools, or ask "
+            "without streaming: read_turn(..., streamed=False)"
+        )
+    return result
+
+
+def is_transient(done: Attempt) -> bool:
+    """Whether the same request may succeed if it is sent again."""
+    result = done.result
+    match result.outcome:
+        case "aborted":
+            return True
+        case "truncated":
+            return result.stop is None  # the line ended politely in the middle; a length limit has a word for it
+        case "failed":
+            status = result.error.status if result.error else None
+            return _transient_status(done.status) or _transient_status(status) or _transient_words(result)
+        case _:
+            return False
+
+
+def _transient_status(status: int | str | None) -> bool:
+    return isinstance(status, int) and (status in TRANSIENT_STATUS or 500 <= status < 600)
+
+
+def _transient_words(result: TurnResult) -> bool:
+    words = f"{result.error.status} {result.error.code}".lower() if result.error else ""
+    return any(word in words for word in _TRANSIENT_WORDS)
+
+
+def _wait(state: RetryCallState) -> float:
+    """The provider's word if it gave one, and never less than a growing, jittered wait of our own."""
+    assert state.outcome is not None
+    headers = state.outcome.result().headers
+    return max(retry_after(headers.get("retry-after")), _JITTER(state))
+
+
+def retry_after(value: str | None) -> float:
+    """Seconds that a ``Retry-After`` asks for, by number or by date (RFC 9110, 10.2.3); 0 where it says nothing."""
+    if not value:
+        return 0.0
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def _last(state: RetryCallState) -> Attempt:
+    assert state.outcome is not None
+    last: Attempt = state.outcome.result()
+    return last
+
+
+def _account(done: Attempt, number: int, watch: Watch) -> None:
+    result = done.result
+    if watch.on_aborted is None or result.outcome in ("completed", "paused"):
+        return
+    reason = result.diagnostics[0] if result.diagnostics else result.outcome
+    transport = next((note for note in result.diagnostics if note.startswith("transport: ")), reason)
+    watch.on_aborted(
+        Aborted(
+            result.dialect, result.outcome, transport, done.status, result.bytes_seen, result.tokens_seen,
+            round(done.seconds, 3), number,
+        )
+    )  # fmt: skip
+
+
+def _refuses_streaming(result: TurnResult) -> bool:
+    """A 400 that names both streaming and strict schemas; providers have no code for it."""
+    error = result.error
+    if error is None or error.status not in (400, 422):
+        return False
+    words = (error.message or "").lower()
+    return "stream" in words and ("strict" in words or "schema" in words)
