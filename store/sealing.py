@@ -7,7 +7,7 @@ Pure apart from Fernet's own clock and random source.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .keyring import Keyring
@@ -54,6 +54,21 @@ def scrub(words: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         words = words.replace(secret, MASK)
     return words
+
+
+def scrub_value(value: Any, secrets: Sequence[str]) -> Any:
+    """A copy of a JSON value in whose texts every secret is replaced; sealed fields stay as they are."""
+    match value:
+        case str():
+            return scrub(value, secrets)
+        case {"$sealed": str()} if len(value) == 1:
+            return value
+        case dict():
+            return {scrub(name, secrets): scrub_value(item, secrets) for name, item in value.items()}
+        case list():
+            return [scrub_value(item, secrets) for item in value]
+        case _:
+            return value
 
 
 def _change(value: Any, path: list[str], change: Callable[[Any], Any]) -> Any:

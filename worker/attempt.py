@@ -18,7 +18,8 @@ from ..store.errors import StoreUnavailable
 from ..store.execution import Ending, Run, Settled, interrupt, retry_later, settle
 from ..store.keyring import Keyring
 from ..store.scripts import Invocation
-from ..store.sealing import scrub, seal
+from ..store.sealing import scrub, scrub_value, seal
+from ..store.states import State
 from .call import context_of
 from .ends import End, Kind
 from .entering import Entry
@@ -59,7 +60,7 @@ class Attempt:
         self._line = StoreLine(desk.connection, hold, ready.secrets)
         limit_ms = ready.tool.spec.timeout_ms
         limit_at = self._claimed_at + limit_ms / 1000 if limit_ms else None
-        self.entry = Entry(ready.tool, ready.values, context_of(run, limit_at, self._line))
+        self.entry = Entry(ready.tool, ready.values, context_of(run, limit_at, self._line, ready.secrets))
 
     @property
     def named(self) -> dict[str, Any]:
@@ -108,6 +109,7 @@ class Attempt:
         heard: Settled = self._write(sends, settle(self._desk.connection.space, self.run, ending))
         if heard.verdict == "settled":
             self._desk.tally.settled(ending.state)
+            self._tell(ending)
         elif heard.verdict == "late":
             _LOG.warning(
                 "call %s: %s came too late, it is %s already; kept as evidence",
@@ -117,6 +119,15 @@ class Attempt:
             _LOG.error(
                 "call %s: its record is gone; the store has lost writes. It ended: %s", self.run.call, ending.state
             )
+
+    def _tell(self, ending: Ending) -> None:
+        """A line for each end; successes only for those who ask for much."""
+        level = logging.DEBUG if ending.state is State.SUCCEEDED else logging.WARNING
+        if _LOG.isEnabledFor(level):
+            ran_ms = round((time.monotonic() - self._claimed_at) * 1000)
+            why = f": {ending.failure.code}" if ending.failure else ""
+            told = {"event": "settled", "state": ending.state, "duration_ms": ran_ms}
+            _LOG.log(level, "call %s (%s) %s%s", self.run.call, self.run.tool, ending.state, why, extra=told)
 
     def _write(self, sends: Sends, invocation: Invocation[Any]) -> Any:
         return self._desk.persistence.write(sends, invocation, what=f"the end of call {self.run.call}")
@@ -134,11 +145,12 @@ class Attempt:
         )
 
     def _protected(self, end: End) -> End:
-        """Without secrets in clear: words scrubbed, secret parts of the result sealed."""
-        if self._ready.secrets:
-            details = json.loads(scrub(json.dumps(end.details, ensure_ascii=False), self._ready.secrets))
-            end = replace(end, message=scrub(end.message, self._ready.secrets), details=details)
+        """Without secrets in clear: secret parts of the result sealed, and what is left of secrets scrubbed."""
+        secrets = self._ready.secrets
+        if secrets:
+            end = replace(end, message=scrub(end.message, secrets), details=scrub_value(end.details, secrets))
         paths = self._ready.tool.spec.secret_result
-        if paths and end.kind is Kind.RETURNED:
-            end = replace(end, result=json.dumps(seal(json.loads(end.result), paths, self._desk.keyring)))
+        if end.kind is Kind.RETURNED and (paths or secrets):
+            value = scrub_value(seal(json.loads(end.result), paths, self._desk.keyring), secrets)
+            end = replace(end, result=json.dumps(value, ensure_ascii=False))
         return end

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import MutableMapping
+import traceback
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..store.execution import Run
+from ..store.sealing import scrub
 from .errors import CancelRequested, LeaseLost
 
 
@@ -41,7 +43,7 @@ class Call:
         fence: grows with every claim of the namespace; forward it where downstream can refuse older ones.
         scope: whose call it is. turn_id, call_id: as the provider sent them.
         limit_at: end of the run limit on this process's monotonic clock, None for none.
-        logger: writes this call's key and tool beside each line.
+        logger: writes this call's key and tool beside each line, and no secret argument in any.
     """
 
     tool: str
@@ -56,6 +58,7 @@ class Call:
     trace: str
     limit_at: float | None
     line: Line = field(repr=False, compare=False)
+    secrets: Sequence[str] = field(default=(), repr=False, compare=False)
 
     @property
     def remaining(self) -> float | None:
@@ -70,7 +73,8 @@ class Call:
 
     @property
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:
-        return _CallLogger(logging.getLogger(f"toolonce.tool.{self.tool}"), {"call": self.key, "attempt": self.attempt})
+        extra = {"call": self.key, "attempt": self.attempt}
+        return _CallLogger(logging.getLogger(f"toolonce.tool.{self.tool}"), extra, self.secrets)
 
     def begin(self) -> None:
         """Say that from here on the effect may have started; durable before it returns (one round trip).
@@ -110,7 +114,7 @@ class Call:
         await asyncio.to_thread(self.progress, fraction, message)
 
 
-def context_of(run: Run, limit_at: float | None, line: Line) -> Call:
+def context_of(run: Run, limit_at: float | None, line: Line, secrets: Sequence[str] = ()) -> Call:
     """The context of a claimed run."""
     return Call(
         tool=run.tool,
@@ -125,6 +129,7 @@ def context_of(run: Run, limit_at: float | None, line: Line) -> Call:
         trace=run.trace,
         limit_at=limit_at,
         line=line,
+        secrets=secrets,
     )
 
 
@@ -136,6 +141,19 @@ def _heed(standing: str) -> None:
 
 
 class _CallLogger(logging.LoggerAdapter[logging.Logger]):
+    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], secrets: Sequence[str]) -> None:
+        super().__init__(logger, extra)
+        self._secrets = secrets
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Without secrets; a traceback, which may hold them in any line, is made a text first."""
+        if self._secrets and self.isEnabledFor(level):
+            words = str(msg) % args if args else str(msg)
+            if kwargs.pop("exc_info", None):
+                words = f"{words}\n{traceback.format_exc()}"
+            msg, args = scrub(words, self._secrets), ()
+        super().log(level, msg, *args, **kwargs)
+
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         extra = dict(self.extra or {})
         return f"[call {str(extra.get('call'))[:8]}] {msg}", {**kwargs, "extra": {**extra, **kwargs.get("extra", {})}}

@@ -23,6 +23,7 @@ from .policy import cancelled
 from .preparing import GiveBack, Ready, Refuse, prepare, refuse
 from .registry import Registry
 from .running import Runner
+from .spans import HandlerSpan
 from .tool import Isolation
 
 _LOG = logging.getLogger("toolonce.worker")
@@ -65,8 +66,10 @@ class Executor:
             _LOG.error("call %s cannot be run here: %s", run.call, error)
             return GiveBack("no_worker")
         except Exception as error:
-            _LOG.exception("call %s: its arguments cannot be read", run.call)
-            return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {classify(error).message}"))
+            # The words of whoever could not read them may repeat them.
+            why = type(error).__name__ if run.secret else classify(error).message
+            _LOG.error("call %s: its arguments cannot be read: %s", run.call, why, exc_info=not run.secret)
+            return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {why}"))
 
     def _ask(self, attempt: Attempt, ready: Ready) -> GiveBack | Refuse | None:
         match consult(self._registry.hook, attempt.entry.call, ready.values, approved=attempt.run.approved):
@@ -95,7 +98,8 @@ class Executor:
 
     def _enter(self, attempt: Attempt) -> End:
         try:
-            return self._runners[attempt.entry.tool.isolation].enter(attempt)
+            with HandlerSpan(attempt.run) as span:
+                return span.ended(self._runners[attempt.entry.tool.isolation].enter(attempt))
         except Exception as error:  # ours, not the handler's: nobody knows how far it came
             _LOG.exception("call %s: running its handler failed", attempt.run.call)
             return End(Kind.DIED, code="worker_failed", message=f"the worker failed: {classify(error).message}")

@@ -85,7 +85,7 @@ class ReadBacks:
             self._later(found, "the call does not fit the tool of this worker")
             return
         try:
-            value = _ask(ready, context_of(run, None, _NoLine()))
+            value = _ask(ready, context_of(run, None, _NoLine(), ready.secrets))
         except DidNotHappen as said:
             self._absent(run, ready, scrub(str(said), ready.secrets))
         except Exception as error:
