@@ -14,7 +14,7 @@ SECONDS ?= 120
 INSTALL  = -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt fuzz matrix pythons chaos bench dist clean
+.PHONY: help setup demo test check fmt fuzz contract matrix pythons chaos bench dist clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ fmt: setup ## format the code and mend what can be mended
 
 fuzz: setup ## run the property tests with a hundred times the examples
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
+
+contract: setup ## ask the live providers whose keys are set and record what they send; costs a few tokens
+	$(PYTEST) -rs tests/stream/test_live_contract.py $(ARGS)
 
 matrix: setup ## try every crash point with every death, and write docs/crash-matrix.md
 	$(BIN)/python -m tests.crash.matrix docs/crash-matrix.md
