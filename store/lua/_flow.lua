@@ -16,6 +16,7 @@ local function leave_held(call, tool)
   redis.call('ZREM', root .. 'approvals', call)
   redis.call('ZREM', root .. 'deadlines', call)
   redis.call('SREM', root .. 'without:' .. tool, call)
+  redis.call('SREM', root .. 'held_back', call)
 end
 
 local function leave_rest(call, tool)
@@ -33,6 +34,8 @@ local function wait_held(call, tool, reason, approval_ms)
   elseif reason == 'no_worker' then
     redis.call('SADD', root .. 'without:' .. tool, call)
     start_deadline(call)
+  elseif reason == 'store_went_back' then
+    redis.call('SADD', root .. 'held_back', call)
   end
 end
 

@@ -8,16 +8,9 @@ local stood = redis.call('HDEL', root .. 'flags', 'went_back', 'went_back_from',
 if stood > 0 then
   redis.call('HSET', root .. 'flags', 'loss_accepted_by', ARGV[1], 'loss_accepted_because', ARGV[2], 'loss_accepted_at', whole(now))
 end
-local freed, left = 0, 0
-for _, call in ipairs(redis.call('ZRANGE', root .. 'in:held', 0, -1)) do
-  local got = fields(call, 'reason', 'tool')
-  if got[1] == 'store_went_back' then
-    if freed < tonumber(ARGV[3]) then
-      free(call, { op = 'free', actor = ARGV[1], tool = got[2], reason = ARGV[2] })
-      freed = freed + 1
-    else
-      left = left + 1
-    end
-  end
+local freed = 0
+for _, call in ipairs(redis.call('SRANDMEMBER', root .. 'held_back', tonumber(ARGV[3]))) do
+  free(call, { op = 'free', actor = ARGV[1], tool = fields(call, 'tool')[1], reason = ARGV[2] })
+  freed = freed + 1
 end
-return { stood > 0 and 1 or 0, freed, left }
+return { stood > 0 and 1 or 0, freed, redis.call('SCARD', root .. 'held_back') }

@@ -51,6 +51,7 @@ end
 if got[5] == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
   event.reason = 'store_went_back'
   transition(call, 'queued', 'held', event)
+  wait_held(call, tool, event.reason)
   return { 'held', 'store_went_back' }
 end
 

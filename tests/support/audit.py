@@ -121,6 +121,8 @@ def _held(index: Index) -> None:
     assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
     without = {call for tool in index.named("without:") for call in index.members(f"without:{tool}")}
     assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
+    held_back = {call for call, record in held.items() if record["reason"] == "store_went_back"}
+    assert index.members("held_back") == held_back
     for call, record in held.items():
         if record["reason"] == "order":
             assert not _is_next(index, call, record), f"{call} is held for order, but it is its turn"
