@@ -7,14 +7,15 @@ of what they do.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
-from .exit_codes import ExitCode, code_of
+from . import standard_streams
+from .exit_codes import ExitCode, code_of, explain
+from .told_to_end import told_to_end
 
 MODULES = (
     "demo",
@@ -36,6 +37,7 @@ MODULES = (
     "approvals",
     "recover",
     "doctor",
+    "metrics",
     "purge",
 )
 """In the order of `--help`: first what runs things, then what looks, then what acts."""
@@ -69,28 +71,33 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing that can be explained in a line leaves a traceback."""
-    args = build_parser().parse_args(arguments)
+    standard_streams.prepare()
     try:
-        return _guarded(args.run, args)
+        args = build_parser().parse_args(arguments)
+        with told_to_end():
+            return _guarded(args.run, args)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`). Python would complain again while it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has gone (`| head`)
+        standard_streams.give_up_output()
         return ExitCode.DONE
 
 
 def _guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
     try:
-        return run(args)
+        code = run(args)
+        sys.stdout.flush()  # what cannot be written is said now, not after the exit code
+        return code
     except BrokenPipeError:
         raise
     except Exception as error:
-        code = code_of(error)
-        if code is None:
+        code_or_none = code_of(error)
+        if code_or_none is None:
             raise
-        print(f"toolonce: {' '.join(str(error).split())}", file=sys.stderr)
-        return code
+        if isinstance(error, OSError):
+            standard_streams.give_up_output()
+        print(f"toolonce: {' '.join(explain(error).split())}", file=sys.stderr)
+        return code_or_none
 
 
 if __name__ == "__main__":

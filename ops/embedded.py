@@ -74,7 +74,7 @@ class EmbeddedServer:
             try:
                 self._answer = self._join_or_start()
             except BaseException:
-                self._users.close()
+                self._abandon()
                 raise
 
     @property
@@ -171,6 +171,15 @@ class EmbeddedServer:
 
     def _start(self, lock: Lock) -> subprocess.Popen[bytes]:
         return server_process.start(self._folder, lock)
+
+    def _abandon(self) -> None:
+        # Interrupted while it starts (Ctrl-C): the server would be nobody's, and stay.
+        try:
+            if self._process and self._process.poll() is None and self._users.take_alone():
+                self._process.kill()  # it never answered, so there is nothing to write
+                self._process.wait()
+        finally:
+            self._users.close()
 
     def _end_server(self) -> None:
         server_process.end(self._folder)

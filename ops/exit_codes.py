@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from redis.exceptions import RedisError
+
 from ..store.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
 from ..stream.errors import StreamError, StreamMisuse
 from ..worker.errors import WorkerError
@@ -21,7 +23,7 @@ class ExitCode(IntEnum):
     """A call failed, was refused, is in doubt or still open; or what was asked for is not there."""
     USAGE = 2
     UNREACHABLE = 3
-    """Redis, or the server of our own, does not answer."""
+    """Redis, or the server of our own, does not answer, or refuses what we ask."""
     REFUSED = 4
     """Refused for safety: nothing was changed."""
     INTERRUPTED = 130
@@ -39,7 +41,24 @@ def code_of(error: Exception) -> ExitCode | None:
             return ExitCode.REFUSED
         case StoreMisuse() | StreamMisuse() | WorkerError():
             return ExitCode.USAGE
-        case StoreError() | StreamError():
+        case StoreError() | StreamError() | OSError():
             return ExitCode.ENDED_BADLY
+        case UnicodeEncodeError():
+            return ExitCode.USAGE
+        case RedisError():
+            return ExitCode.UNREACHABLE
         case _:
             return None
+
+
+def explain(error: Exception) -> str:
+    """The line for an error that has a code: the cause, and who says so where it is not one of ours."""
+    match error:
+        case UnicodeEncodeError():
+            return f"{error.object[error.start : error.end]!r} is no UTF-8 text and cannot be stored"
+        case OSError(strerror=str(cause)):
+            return f"{error.filename}: {cause}" if error.filename else f"the output cannot be written: {cause}"
+        case RedisError():
+            return f"Redis refuses: {error}"
+        case _:
+            return str(error)

@@ -30,6 +30,8 @@ COLOURS = {
 PIPE_WIDTH = 200
 """Columns where nobody looks: wide enough that grep finds whole lines."""
 
+LONGEST_CELL = 200
+
 
 def console(*, stderr: bool = False) -> Console:
     """A console for stdout or stderr as they are now; plain text where they are no terminal."""
@@ -53,12 +55,12 @@ def json_line(value: Any) -> str:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
-    """A table; every cell is plain text, whatever markup it holds."""
+    """A table; every cell is one line of plain text, whatever markup it holds, unless it is a Text."""
     grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
         grid.add_column(column, overflow="fold")
     for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
+        grid.add_row(*(cell if isinstance(cell, Text) else _one_line(cell) for cell in row))
     console().print(grid)
 
 
@@ -70,6 +72,12 @@ def show_pairs(pairs: Mapping[str, object]) -> None:
     for name, value in pairs.items():
         grid.add_row(name, value if isinstance(value, Text) else plain(value))
     console().print(grid)
+
+
+def _one_line(value: object) -> Text:
+    # A name that a model made up must not look like another row, nor push the other columns off the screen.
+    words = "" if value is None else str(value).replace("\n", "\N{SYMBOL FOR NEWLINE}")
+    return plain(words if len(words) <= LONGEST_CELL else f"{words[: LONGEST_CELL - 1]}…")
 
 
 def plain(value: object) -> Text:

@@ -62,8 +62,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _value(text: str) -> object:
     try:
-        return json.loads(text)
-    except ValueError as error:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)  # NaN, Infinity and 1e999 are read, and are no JSON
+        return value
+    except (ValueError, RecursionError) as error:
         raise Usage(f"--succeeded takes JSON ({error}); a text is '\"text\"', nothing is null") from error
 
 

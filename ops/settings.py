@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--namespace", metavar="NAME", help=f"the installation; else {NAMESPACE}, else toolonce")
     group.add_argument(
         "--durability",
-        choices=list(Durability),
+        choices=[level.value for level in Durability],
         help="strict: the server must fsync before it answers (default); declared: you vouch; volatile: it may forget",
     )
 
@@ -106,6 +106,8 @@ def _embedded() -> Iterator[str]:
 
 def _connection(url: str, namespace: str, patience: Patience) -> Connection:
     try:
-        return Connection(url, namespace=namespace, patience=patience)
-    except (ValueError, RedisError) as error:
+        connection = Connection(url, namespace=namespace, patience=patience)
+        connection.dedicated().close()  # connects nothing; an option of the URL that there is not shows here
+        return connection
+    except (ValueError, TypeError, RedisError) as error:
         raise Usage(f"--redis {url!r}: {error}" if "namespace" not in str(error) else str(error)) from error

@@ -52,9 +52,11 @@ def _show(rows: tuple[WorkerRow, ...]) -> None:
 
 def _cells(row: WorkerRow, report: Report) -> tuple[object, ...]:
     now = time.time()
-    doing = "\n".join(
-        f"{one.tool} {one.call[:SHOWN_DIGITS]} for {render.age(round((now - one.since) * 1000))}"
-        for one in report.doing
+    doing = render.plain(
+        "\n".join(
+            f"{one.tool} {one.call[:SHOWN_DIGITS]} for {render.age(round((now - one.since) * 1000))}"
+            for one in report.doing
+        )
     )
     heard = f"{render.age(round(row.heard_s * 1000))} ago"
     busy = f"{report.busy}/{report.slots}"

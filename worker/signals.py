@@ -15,7 +15,8 @@ _ASKED = (signal.SIGTERM, signal.SIGINT)
 
 
 class Signals:
-    """SIGTERM and SIGINT while it is entered. Works as process 1 too, where nothing has a default action.
+    """SIGTERM and SIGINT while it is entered, and SIGHUP (the terminal is closed) unless it is ignored (``nohup``).
+    Works as process 1 too, where nothing has a default action.
 
     Attributes:
         count: how many have come.
@@ -30,7 +31,8 @@ class Signals:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._note) for number in _ASKED}
+            hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+            self._before = {number: signal.signal(number, self._note) for number in (*_ASKED, *hang_up)}
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -42,6 +42,7 @@ def test_no_module_of_a_command_hides_one_of_the_standard_library() -> None:
         (["calls"], ["--redis", "redis://127.0.0.1:1/0"], 3),
         (["calls"], ["--redis", "unix:///nowhere/at/all"], 3),
         (["calls"], ["--redis", "http://localhost"], 2),
+        (["calls"], ["--redis", "redis://localhost?no_such_option=1"], 2),
         (["calls"], ["--namespace", "two words"], 2),
         (["calls", "--state", "lost"], [], 2),
         (["calls", "--since", "yesterday"], [], 2),
@@ -85,6 +86,17 @@ def test_a_server_that_may_forget_is_refused_unless_the_operator_says_so(
     assert "CONFIG SET" in refused.err
     assert (waived.code, declared.code) == (0, 0)
     assert "warning" in waived.err
+
+
+def test_a_command_that_the_server_refuses_is_one_line(toolonce: CommandLine) -> None:
+    with RealServer() as server, server.client() as client:
+        client.set("toolonce:counts", "not ours")
+
+        said = toolonce("stats", place=["--redis", server.url])
+
+    assert said.code == 3
+    assert said.err.startswith("toolonce: Redis refuses: WRONGTYPE")
+    assert said.err.count("\n") == 1
 
 
 def test_flags_win_over_the_environment(

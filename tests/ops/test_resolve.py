@@ -44,8 +44,9 @@ def test_only_unknown_calls_are_resolved(scene: LiveScene, toolonce: CommandLine
     assert scene.record(key).stored["result"] == "1"
 
 
-def test_what_is_no_json_is_refused_before_anything_is_asked(toolonce: CommandLine) -> None:
-    said = toolonce("resolve", "0" * 32, "--succeeded", "ok", "--reason", "r", place=["--redis", "redis://nowhere:1"])
+@pytest.mark.parametrize("value", ["ok", "NaN", "[Infinity]", "1e999", "[" * 100_000])
+def test_what_is_no_json_is_refused_before_anything_is_asked(toolonce: CommandLine, value: str) -> None:
+    said = toolonce("resolve", "0" * 32, "--succeeded", value, "--reason", "r", place=["--redis", "redis://nowhere:1"])
 
     assert said.code == 2
     assert "JSON" in said.err

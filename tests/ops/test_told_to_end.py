@@ -1,0 +1,58 @@
+"""Commands that are told to end: by a supervisor, by Ctrl-C, by a terminal that is closed."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import Child
+from tests.support.wait import wait_until
+from toolonce.ops import server_process
+from toolonce.ops.data_folder import DataFolder
+from toolonce.ops.embedded import EmbeddedServer, ensure_server
+
+
+def served(data_dir: Path) -> DataFolder:
+    return DataFolder((data_dir / "toolonce" / "server").resolve())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_the_embedded_server_ends_with_the_command_that_was_its_last_user(data_dir: Path, number: int) -> None:
+    env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
+    with Child.python("-m", "toolonce.ops", "tail", env=env) as child:
+        wait_until(lambda: server_process.ask(served(data_dir)), 20, "the server answers")
+        child.signal(signal.Signals(number))
+        code = child.wait()
+
+    assert code == 128 + number
+    assert "Traceback" not in child.output
+    lock = served(data_dir).server_lock()
+    wait_until(lock.take_alone, description="the server is gone")
+    lock.close()
+
+
+def test_what_ignores_a_closed_terminal_goes_on_ignoring_it(data_dir: Path) -> None:
+    env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
+    with Child("bash", "-c", f"trap '' HUP; exec {shlex.quote(sys.executable)} -m toolonce.ops tail", env=env) as child:
+        wait_until(lambda: server_process.ask(served(data_dir)), 20, "the server answers")
+        child.signal(signal.SIGHUP)
+        assert child.terminate() == 128 + signal.SIGTERM
+
+
+def test_a_server_that_is_interrupted_while_it_starts_does_not_stay(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: EmbeddedServer) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EmbeddedServer, "_require_that_it_lives", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ensure_server(data_dir)
+
+    lock = DataFolder(data_dir.resolve()).server_lock()
+    assert lock.take_alone()
+    lock.close()
