@@ -13,6 +13,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from ..worker.current import RUN, facts
+
 LOG = "TOOLONCE_LOG"
 LEVEL = "TOOLONCE_LOG_LEVEL"
 FORMS = ("console", "json")
@@ -43,8 +45,10 @@ def set_up(args: argparse.Namespace) -> None:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The known extra fields of a record that hold something."""
-    return {name: value for name in FIELDS if (value := record.__dict__.get(name)) not in (None, "")}
+    """The known extra fields of a record that hold something, and those of the run that it was written in."""
+    run = RUN.get()
+    known = {**(facts(run) if run else {}), **record.__dict__}
+    return {name: value for name in FIELDS if (value := known.get(name)) not in (None, "")}
 
 
 class JsonLines(logging.Formatter):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import render
 from .call_view import actor_of, move_of
 from .durations import seconds
+from .events import Event, follow, recent
 from .lookup import SHOWN_DIGITS, get_record
 from .settings import open_store
 from .subcommand import add_json, command
@@ -24,8 +25,6 @@ toolonce tail                        until Ctrl-C
 toolonce tail --tool pay --to unknown --json
 toolonce tail --last 50 --for 0s     what has happened lately, then end
 """
-BLOCK_MS = 500
-STEP = 500
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -42,32 +41,19 @@ def run(args: argparse.Namespace) -> int:
     until = None if args.span is None else time.monotonic() + args.span
     with open_store(args) as connection:
         only = get_record(connection, args.call).key if args.call else None
-        for call, event in _events(connection, args.last, until):
-            if only in (None, call) and args.tool in (None, event.get("tool")) and args.to in (None, event.get("to")):
-                print(_line(call, event, as_json=args.json), flush=True)
+        for event in _events(connection, args.last, until):
+            got = event.facts.get
+            if only in (None, event.call) and args.tool in (None, got("tool")) and args.to in (None, got("to")):
+                print(_line(event.call, event.facts, as_json=args.json), flush=True)
     return 0
 
 
-def _events(connection: Connection, last: int, until: float | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(connection: Connection, last: int, until: float | None) -> Iterator[Event]:
     """Events from the last ones on, until the time is up."""
-    stream = connection.space.events
-    recent = connection.command("XREVRANGE", stream, "+", "-", "COUNT", max(1, last))
-    place = recent[0][0] if recent else b"0-0"
-    yield from map(_read, reversed(recent[:last]))
-    with_link = connection.dedicated()
-    try:
-        while until is None or time.monotonic() < until:
-            reply = with_link.command("XREAD", "COUNT", STEP, "BLOCK", BLOCK_MS, "STREAMS", stream, place)
-            for entry in reply[0][1] if reply else ():
-                place = entry[0]
-                yield _read(entry)
-    finally:
-        with_link.close()
-
-
-def _read(entry: list[Any]) -> tuple[str, dict[str, Any]]:
-    fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
-    return fields[b"call"].decode(), json.loads(fields[b"event"])
+    known = recent(connection, last)
+    yield from known[len(known) - last :] if last else ()
+    place = known[-1].place if known else b"0-0"
+    yield from follow(connection, place, lambda: until is None or time.monotonic() < until)
 
 
 def _line(call: str, event: dict[str, Any], *, as_json: bool) -> str:
