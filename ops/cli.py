@@ -38,6 +38,7 @@ MODULES = (
     "recover",
     "doctor",
     "metrics",
+    "tools",
     "purge",
 )
 """In the order of `--help`: first what runs things, then what looks, then what acts."""

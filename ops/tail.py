@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 def _events(connection: Connection, last: int, until: float | None) -> Iterator[Event]:
     """Events from the last ones on, until the time is up."""
     known = recent(connection, last)
-    yield from known[len(known) - last :] if last else ()
+    yield from known[-last:] if last else ()
     place = known[-1].place if known else b"0-0"
     yield from follow(connection, place, lambda: until is None or time.monotonic() < until)
 

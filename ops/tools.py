@@ -1,0 +1,79 @@
+"""`toolonce tools`: look at a registry before it is used, or at the tools that workers have published."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..store.specs import published
+from ..worker.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
+from ..worker.loading import load_registry
+from . import render, settings
+from .exit_codes import ExitCode
+from .settings import open_store
+from .subcommand import add_json, command
+
+if TYPE_CHECKING:
+    from .subcommand import Subparsers
+
+EXAMPLES = """
+toolonce tools check --tools app.tools:tools       exits 1 where a tool is risky
+toolonce tools list                                what workers have published
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "tools", "Check your tools, or list the published ones", examples=EXAMPLES, store=False
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="look at a registry: parallel calls, limits, what a crash would leave")
+    check.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
+    check.add_argument("--fanout", type=int, default=DEFAULT_FANOUT, metavar="N", help="calls of one tool in a turn")
+    check.set_defaults(action=_check)
+    listed = actions.add_parser("list", help="the newest spec of each published tool")
+    settings.add_options(listed)
+    listed.set_defaults(action=_list)
+    for one in (check, listed):
+        add_json(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    code: int = args.action(args)
+    return code
+
+
+def _check(args: argparse.Namespace) -> int:
+    verdicts = audit(load_registry(args.tools), fanout=args.fanout)
+    if args.json:
+        print(to_json(verdicts))
+    else:
+        _show(verdicts)
+    return ExitCode.ENDED_BADLY if any(verdict.is_risky for verdict in verdicts) else ExitCode.DONE
+
+
+def _show(verdicts: tuple[Verdict, ...]) -> None:
+    rows = [
+        (finding.tool, verdict.spec.effect, finding.level, finding.text)
+        for verdict in verdicts
+        for finding in verdict.findings
+    ]
+    render.show_table(("tool", "effect", "level", "what to know"), rows)
+    if forbids_parallel_calls(verdicts):
+        render.say("ask the provider for one call at a time, or give these tools order_by or concurrency=1")
+
+
+def _list(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        specs = connection.run(published(connection.space)).tools
+    if args.json:
+        shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
+        render.show_json({"tools": shown})
+        return ExitCode.DONE
+    rows = [
+        (name, spec.version, spec.effect, spec.queue, f"{spec.timeout_ms / 1000:g} s", render.brief(spec.description))
+        for name, spec in sorted(specs.items())
+    ]
+    render.show_table(("tool", "version", "effect", "queue", "limit", "what it does"), rows)
+    return ExitCode.DONE

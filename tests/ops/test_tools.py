@@ -1,0 +1,52 @@
+"""Looking at tools: a registry before it is used, and what workers have published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.live_store import LiveScene
+from tests.support.scene import spec
+
+SAFE = """
+from toolonce.worker.registry import Registry
+tools = Registry()
+
+@tools.tool(effect="read")
+def look(city: str) -> str:
+    return city
+"""
+RISKY = (
+    SAFE
+    + """
+@tools.tool(timeout=0)
+def pay(cents: int) -> None: ...
+"""
+)
+
+
+@pytest.mark.parametrize(("name", "text", "code"), [("safe_app", SAFE, 0), ("risky_app", RISKY, 1)])
+def test_a_risky_registry_is_told_by_the_exit_code(
+    toolonce: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, code: int
+) -> None:
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    said = toolonce("tools", "check", "--tools", f"{name}:tools", place=[])
+    as_json = toolonce("tools", "check", "--tools", f"{name}:tools", "--json", place=[])
+
+    assert said.code == as_json.code == code
+    assert ("pay" in said.out) == (code == 1)
+    assert as_json.json
+
+
+def test_published_tools_are_listed_with_their_newest_spec(scene: LiveScene, toolonce: CommandLine) -> None:
+    scene.publish(spec("pay", version="1"), spec("look", "read"))
+    scene.publish(spec("pay", version="2"))
+
+    listed = toolonce("tools", "list", "--json").json["tools"]
+
+    assert {name: tool["version"] for name, tool in listed.items()} == {"look": "1", "pay": "2"}
+    assert "look" in toolonce("tools", "list").out
