@@ -14,7 +14,7 @@ import uuid
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from ..store.connection import Connection
+from ..store.connection import Connection, Patience
 from ..store.durability import Durability, require
 from ..store.identity import digest
 from ..store.keyring import Keyring
@@ -42,6 +42,8 @@ from .tool import Isolation
 
 _LOG = logging.getLogger("toolonce.worker")
 DEFAULT_LEASE_MS = 30_000
+_HURRIED = Patience(reply=2.0, total=3.0)
+"""At the end of the grace: a store that is away learns by the leases, and nobody waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,9 @@ class Process:
             signals.wait(0.05)
         if self._slots.alive:
             self._desk.persistence.hurry.set()
-            interrupt_all(self._connection, self._desk.leases, "interrupted by shutdown")
+            hurried = Connection(self._connection.url, namespace=self._connection.space.name, patience=_HURRIED)
+            interrupt_all(hurried, self._desk.leases, "interrupted by shutdown")
+            hurried.close()
             self._stable.kill_all()
 
     def _stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.redis_server import RealServer
+from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.states import State
@@ -37,4 +38,18 @@ def test_a_record_that_vanished_under_a_running_call_is_noticed_at_its_end(site:
 
         worker.wait_for_line("its record is gone")
 
+    assert site.ledger.count("put x") == 1
+
+
+def test_a_worker_can_be_stopped_while_the_server_is_away(own_server: RealServer, own_site: Site) -> None:
+    site = own_site
+    with site.worker(lease_ms=1_000, more=("--grace", "200ms")) as worker:
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        own_server.kill9()
+        worker.terminate(timeout=40)
+        own_server.start()
+
+    with site.worker_here(thread_tools):
+        site.wait_for(key, State.UNKNOWN)
     assert site.ledger.count("put x") == 1
