@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.crash_nursery import Nursery
 from tests.support.redis_server import RealServer
 from tests.support.workers import Site
 
@@ -24,3 +25,10 @@ def own_site(own_server: RealServer, namespace: str, tmp_path: Path) -> Iterator
     opened = Site(own_server.url, namespace, tmp_path)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Cheap processes for tests that need many."""
+    with Nursery(tmp_path_factory.mktemp("processes")) as opened:
+        yield opened

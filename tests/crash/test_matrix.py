@@ -25,12 +25,14 @@ def _parameters() -> list[ParameterSet]:
 
 
 @pytest.fixture(scope="module")
-def experiments(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Experiments]:
+def experiments(
+    request: pytest.FixtureRequest, nursery: Nursery, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Experiments]:
     """The experiments of this run, all of them under way."""
     functions = [item for item in request.session.items if isinstance(item, pytest.Function)]
     callspecs = [getattr(item, "callspec", None) for item in functions if item.path == request.path]
     chosen: list[Cell] = [callspec.params["cell"] for callspec in callspecs if callspec]
-    with Nursery(tmp_path_factory.mktemp("logs")) as nursery, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
 
         def start(cell: Cell) -> Future[Found]:
             return pool.submit(crash_runner.run, cell, nursery, tmp_path_factory.mktemp("cell"))

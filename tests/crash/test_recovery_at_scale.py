@@ -42,7 +42,7 @@ def _leave_orphans(site: Site, server: redis.Redis) -> None:
         with server.pipeline(transaction=False) as pipe:
             for outcome in outcomes:
                 taken = Delivery(outcome.idempotency_key, "default", outcome.key, "gone")
-                pipe.execute_command(*claim(space, taken, lease_ms=1).command())
+                pipe.execute_command(*claim(space, taken, lease_ms=1).command())  # type: ignore[no-untyped-call]
             pipe.delete(space.queue_key("default"))
             pipe.execute()
 

@@ -22,7 +22,9 @@ import tests.support.crash_tools  # noqa: F401  what children need is imported b
 import toolonce.worker.process  # noqa: F401
 from tests.support import crash_harness
 from tests.support.processes import Child
+from tests.support.tools_under_test import VARIABLE
 from tests.support.wait import wait_until
+from tests.support.workers import TOOLS, Site
 from toolonce.ops import cli
 from toolonce.store import crashpoints
 
@@ -109,6 +111,12 @@ class Nursery:
             self._child.send_line(json.dumps(order))
             born = self._child.wait_for_line(rf"^born {number} (\d+)$", timeout=60)
         return Sprout(int(born[1]), log)
+
+    def work(self, site: Site, *more: str, crash: str = "", lease_ms: int = 500) -> Sprout:
+        """A worker for a site, with one slot."""
+        words = ("work", "--tools", TOOLS, "--redis", site.url, "--namespace", site.namespace,
+                 "--lease", f"{lease_ms}ms", "--concurrency", "1", *more)  # fmt: skip
+        return self.start("toolonce", *words, env={VARIABLE: str(site.ledger.path)}, crash=crash)
 
     def close(self) -> None:
         self._child.close()

@@ -1,0 +1,76 @@
+"""What a killed worker held goes to the next in line: slots of limits, and turns in a lane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.crash_nursery import Nursery
+from tests.support.crash_site import CrashSite
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.store import operators, specs
+from toolonce.store.states import State
+from toolonce.worker import Registry, ToolError
+
+
+def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, nursery: Nursery) -> None:
+    """Five at most over all workers: the fifth slot is held by a process that is gone."""
+    first = site.submit("five_at_most", what=0)
+    with nursery.work(site, crash="after_effect") as worker:
+        worker.wait_until_gone()
+    waiting = [site.submit("five_at_most", what=n) for n in range(1, 12)]
+    with nursery.work(site):
+        for key in waiting:
+            site.wait_for(key, State.SUCCEEDED, timeout=30)
+
+    assert site.state(first) is State.UNKNOWN
+    assert not site.connection.command("KEYS", f"{site.namespace}:slots:*")
+    assert not site.connection.command("KEYS", f"{site.namespace}:waiting:*")
+
+
+def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, nursery: Nursery) -> None:
+    site.connection.run(specs.limit(site.connection.space, {"tenant:tenant-1": 1}))
+    held = site.submit("put", what="held")
+    with nursery.work(site, crash="after_claim") as worker:
+        worker.wait_until_gone()
+    next_one = site.submit("put", what="next")
+    with nursery.work(site):
+        site.wait_for(next_one, State.SUCCEEDED)
+
+    assert site.state(held) is State.UNKNOWN
+    assert site.ledger.lines() == ["put next"]
+
+
+def test_a_lane_stops_at_a_call_in_doubt_and_goes_on_when_a_person_has_resolved_it(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    with CrashSite(nursery, tmp_path) as site:
+        first, behind = site.submit("mutating", {"lane": "one"})
+        site.worker(crash="after_effect").wait_until_gone()
+        site.worker()
+        wait_until(lambda: site.state(first) is State.UNKNOWN, 30, "the first is in doubt")
+        reason = site.record(behind).stored["reason"]
+        seen = operators.Seen(first, State.UNKNOWN, site.record(first).fence)
+        site.store.run(operators.resolve(site.store.space, seen, '"by hand"', operators.Word("ann", "asked")))
+        wait_until(lambda: site.state(behind) is State.SUCCEEDED, 30, "the one behind goes on")
+
+        assert reason == "order"
+        assert site.ledger.effects(first) == 1
+        assert site.ledger.effects(behind) == 1
+
+
+def test_a_lane_goes_on_after_a_failure(site: Site) -> None:
+    entered: list[str] = []
+    tools = Registry()
+
+    @tools.tool(effect="mutating", order_by="path")
+    def edit(path: str, what: str) -> None:
+        entered.append(what)
+        if what == "bad":
+            raise ToolError("no such line")
+
+    with site.worker_here(tools):
+        keys = site.submit_all([("edit", {"path": "a", "what": what}) for what in ("bad", "good")])
+        site.wait_for(keys[1], State.SUCCEEDED)
+
+    assert entered == ["bad", "good"]
