@@ -63,6 +63,7 @@ def _show(found: Listing, now: int) -> None:
     else:
         columns = ("call", "state", "for", "tool", "scope", "attempt", "what is known")
         render.show_table(columns, (_cells(row, now) for row in found.rows))
+        render.say(f"all about one: toolonce call {found.rows[0].key[:SHOWN_DIGITS]}")
     if found.next:
         render.say(f"there may be more: --cursor {found.next}")
 

@@ -56,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="toolonce",
         description="Run the tool calls of LLM agents durably: one call, one effect, one stored answer.",
-        epilog="Start with `toolonce demo`. Each command has --help with examples. "
+        epilog="Start with `toolonce demo`; in trouble, `toolonce doctor`. Each command has --help with examples. "
         "Exit codes: 0 done, 1 a call ended badly, 2 usage, 3 Redis unreachable, 4 refused for safety.",
     )
     parser.add_argument("--version", action="version", version=f"toolonce {version('toolonce')}")

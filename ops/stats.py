@@ -84,6 +84,8 @@ def _show(view: dict[str, Any]) -> None:
     print(f"{view['admitted']} admitted = {view['settled']} settled + {view['open']} open")
     if not view["balanced"]:
         print("the counters do not add up: report this, with `toolonce doctor --json`")
+    if view["states"][State.UNKNOWN]:
+        print(f"{view['states'][State.UNKNOWN]} in doubt: see `toolonce calls --state unknown`")
     if "went_back" in view["flags"]:
         print("the store has lost writes: mutating calls are held; see `toolonce recover --help`")
     print()
