@@ -175,6 +175,8 @@ def _check(spec: ToolSpec, *, takes_call: bool) -> None:
         missing = [name for name in fields if _PATH.split(name)[0] not in known]
         if missing:
             raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
+    if lanes := {_PATH.split(name)[0] for name in spec.order_by} & {name.split(".")[0] for name in spec.secret}:
+        raise BadTool(f"tool {spec.name}: order_by names {', '.join(sorted(lanes))}, which is secret: lanes are not")
     if spec.concurrency is not None and spec.concurrency < 1:
         raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency} would never run it")
     if spec.approval not in {"never", "always", "hook"}:
