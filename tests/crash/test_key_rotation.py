@@ -1,0 +1,88 @@
+"""Keys are rotated under open and settled calls: nothing looks like a conflict, and no stored key changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.crash_secrets import MARKER, tools
+from tests.support.workers import Site
+from toolonce.store import keyring, reading
+from toolonce.store.keyring import Keyring
+from toolonce.store.outcomes import Outcome
+from toolonce.store.states import State
+from toolonce.stream.client import Client
+from toolonce.stream.turn import ToolCall
+from toolonce.worker import Call, Registry
+
+OLD, NEW = "the older key of the tests", "the newer key of the tests"
+
+
+def _submit(site: Site, keys: str, note: str = "mine") -> Outcome:
+    """As a harness of its own with these keys."""
+    call = ToolCall("sign_in", {"api_key": MARKER, "note": note}, "call_0", "function", 0)
+    with Client(site.url, scope="tenant-1/talk-1", namespace=site.namespace, keyring=Keyring.parse(keys)) as client:
+        return client.submit_calls([call], turn_id="turn-1").outcomes[0]
+
+
+def _served(keys: list[str]) -> Registry:
+    """A tool with a secret that notes the idempotency keys it is given."""
+    registry = Registry()
+
+    @registry.tool(effect="mutating", secret="api_key", version="1")
+    def sign_in(api_key: str, note: str, *, call: Call) -> str:
+        keys.append(call.idempotency_key)
+        return note if api_key == MARKER else "another key"
+
+    return registry
+
+
+def test_a_rotation_causes_no_conflict_and_changes_no_stored_key(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    forwarded: list[str] = []
+    registry = _served(forwarded)
+    site.publish(registry)
+    before = _submit(site, OLD)
+    stored = site.record(before.key).stored
+
+    monkeypatch.setenv(keyring.VARIABLE, f"{NEW},{OLD}")
+    with site.worker_here(registry):
+        site.wait_for(before.key, State.SUCCEEDED)
+        rotated = _submit(site, f"{NEW},{OLD}")
+        reversed_ = _submit(site, f"{OLD},{NEW}")
+
+    assert (rotated.key, reversed_.key) == (before.key, before.key)
+    assert not rotated.conflict
+    assert not reversed_.conflict
+    assert rotated.value == reversed_.value == "mine"
+    after = site.record(before.key).stored
+    assert (after["ikey"], after["fp"], after["kid"]) == (stored["ikey"], stored["fp"], stored["kid"])
+    assert forwarded == [stored["ikey"]]
+
+
+def test_other_arguments_are_a_conflict_under_old_and_new_keys(site: Site) -> None:
+    site.publish(tools)
+    _submit(site, OLD)
+
+    assert _submit(site, OLD, note="another").conflict
+    assert _submit(site, f"{NEW},{OLD}", note="another").conflict
+
+
+def test_a_call_sealed_with_a_key_that_is_gone_waits_for_a_worker_that_has_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not failed and not run with anything else: the key may come back."""
+    forwarded: list[str] = []
+    registry = _served(forwarded)
+    site.publish(registry)
+    key = _submit(site, OLD).key
+
+    monkeypatch.setenv(keyring.VARIABLE, NEW)
+    with site.worker_here(registry):
+        held = site.wait_for(key, State.HELD)
+    assert held.stored["reason"] == "no_worker"
+    assert not forwarded
+
+    monkeypatch.setenv(keyring.VARIABLE, f"{NEW},{OLD}")
+    with site.worker_here(registry):
+        site.wait_for(key, State.SUCCEEDED)
+    assert len(forwarded) == 1
+    assert site.connection.run(reading.stats(site.connection.space)).balanced
