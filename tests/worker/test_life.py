@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.support.tools_under_test import tools
+from tests.support.processes import Child
+from tests.support.tools_under_test import VARIABLE, tools
 from tests.support.wait import wait_until
-from tests.support.workers import Site
+from tests.support.workers import TOOLS, Site
 from toolonce.store.keyring import Keyring
 from toolonce.store.states import State
 from toolonce.worker import Registry
@@ -121,6 +127,26 @@ def test_a_lease_that_protects_nothing_is_refused() -> None:
     for lease_ms in (0, -1, 10):
         with pytest.raises(ValueError, match="protects nothing"):
             check_start(tools, Options(lease_ms=lease_ms), Keyring())
+
+
+def test_it_works_as_process_1(site: Site) -> None:
+    """O8-02: where no signal has a default action, and nobody else reaps."""
+    namespaces = ("unshare", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
+    if not shutil.which("unshare") or subprocess.run([*namespaces, "true"], capture_output=True).returncode:
+        pytest.skip("process namespaces need `unshare` and the right to use it")
+    command = (sys.executable, "-m", "toolonce.ops", "work", "--tools", TOOLS, "--redis", site.url)
+    with Child(*namespaces, *command, "--namespace", site.namespace, env={VARIABLE: str(site.ledger.path)}) as outside:
+        outside.wait_for_line("serves")
+        key = site.submit("put_and_wait", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        [inside] = Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text().split()
+        os.kill(int(inside), signal.SIGTERM)
+        outside.wait_for_line("draining")
+        site.ledger.open_gate("x")
+
+        assert outside.wait() == 0
+
+    assert site.state(key) is State.SUCCEEDED
 
 
 def _outlive_a_lease(site: Site, key: str) -> None:
