@@ -24,6 +24,8 @@ from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
 from ..store.specs import Published, published
 from .answering import tell_answers
+from .arguments import judge_value
+from .json_scan import members
 from .judging import Asked, Judge
 from .limits import Limits
 from .tracing import traceparent
@@ -209,7 +211,7 @@ def calls_from_json(text: str) -> list[Asked]:
         ValueError: not that shape; the message says what is wrong, in one line.
     """
     try:
-        stored = json.loads(text, parse_constant=_no_constant)
+        stored = json.loads(text, object_pairs_hook=members, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"calls are no JSON: {error}") from error
     if not isinstance(stored, list):
@@ -220,7 +222,7 @@ def calls_from_json(text: str) -> list[Asked]:
 
 
 def _from_json(position: int, item: Any) -> Asked:
-    if not isinstance(item, dict) or not isinstance(item.get("name"), str) or not item["name"]:
+    if type(item) is not dict or not isinstance(item.get("name"), str) or not item["name"]:
         raise ValueError(f"calls[{position}]: expected an object with a name")
     kind = item.get("kind", "function")
     arguments = item.get("arguments", {} if kind == "function" else "")
@@ -231,7 +233,9 @@ def _from_json(position: int, item: Any) -> Asked:
         raise ValueError(f"calls[{position}].arguments: expected {'an object' if kind == 'function' else 'text'}")
     if call_id is not None and not isinstance(call_id, str):
         raise ValueError(f"calls[{position}].id: expected text")
-    if not _has_utf8(item):
+    if isinstance(arguments, dict) and (reason := judge_value(arguments, Limits()).reason):
+        raise ValueError(f"calls[{position}].arguments: {reason}")  # as a decoder would refuse them
+    if not _has_utf8([item["name"], call_id, arguments]):
         raise ValueError(f"calls[{position}]: half of a surrogate pair is no text")
     return Asked(item["name"], arguments, call_id, kind)
 

@@ -99,6 +99,19 @@ def test_a_command_that_the_server_refuses_is_one_line(toolonce: CommandLine) ->
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", ['{"x": 1e999}', '{"x": ' + "[" * 900 + "]" * 900 + "}", '{"x": 1, "x": 2}'])
+def test_arguments_that_a_decoder_would_refuse_are_no_better_in_a_file(
+    toolonce: CommandLine, tmp_path: Path, arguments: str
+) -> None:
+    (tmp_path / "calls.json").write_text(f'[{{"name": "a", "arguments": {arguments}}}]')
+
+    said = toolonce("submit", "--scope", "s", "--turn-id", "t", "--calls", str(tmp_path / "calls.json"))
+
+    assert said.code == 2
+    assert said.err.startswith("toolonce: --calls: calls[0].arguments: ")
+    assert said.err.count("\n") == 1
+
+
 def test_flags_win_over_the_environment(
     toolonce: CommandLine, redis_server: RealServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
