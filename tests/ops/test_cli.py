@@ -112,6 +112,15 @@ def test_arguments_that_a_decoder_would_refuse_are_no_better_in_a_file(
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [["decode"], ["submit", "--scope", "s", "--redis", "unix:///nowhere"]])
+def test_a_turn_that_ended_badly_is_told_once(words: list[str]) -> None:
+    cut = Path(__file__).parents[2] / "ops" / "transcripts" / "cut.anthropic.sse"
+    with Child.python("-m", "toolonce.ops", *words, str(cut)) as child:
+        assert child.wait() == 1
+
+    assert child.output.count("without its terminal") == 1
+
+
 def test_flags_win_over_the_environment(
     toolonce: CommandLine, redis_server: RealServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
