@@ -70,6 +70,7 @@ class Attempt:
     def conclude(self, end: End, sends: Sends) -> None:
         """The first word about how it ended; the lease is let go after it."""
         self._line.close()
+        self.hold.ending = True
         reach("before_settle")
         try:
             self._follow(self._protected(end), sends)

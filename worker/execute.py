@@ -108,6 +108,7 @@ class Executor:
         """End a run that was never entered."""
         desk = self._desk
         space = desk.connection.space
+        hold.ending = True
         try:
             match ended:
                 case GiveBack(held, approval_ms):

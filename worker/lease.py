@@ -29,13 +29,15 @@ class Hold:
     Attributes:
         standing: ``kept``, ``cancel`` or ``lost``, as the last renewal heard.
         asked_at: monotonic time at which the lease was last asked for and granted; it lives for a lease from then on.
+        ending: the last word about the run is on its way; a lease that is gone now may have ended with it.
     """
 
-    __slots__ = ("asked_at", "run", "standing")
+    __slots__ = ("asked_at", "ending", "run", "standing")
 
     def __init__(self, run: Run, asked_at: float) -> None:
         self.run = run
         self.asked_at = asked_at
+        self.ending = False
         self.standing = "cancel" if run.cancel_requested else "kept"
 
 
@@ -101,7 +103,7 @@ class Leases:
     def _heard(self, batch: Sequence[Hold], words: Sequence[str], asked_at: float) -> None:
         for hold, word in zip(batch, words, strict=True):
             hold.asked_at = asked_at
-            if word == "lost" and hold.standing != "lost" and hold in self._holds:
+            if word == "lost" and hold.standing != "lost" and hold in self._holds and not hold.ending:
                 _LOG.warning("call %s: its lease under fence %d is lost", hold.run.call, hold.run.fence)
             hold.standing = word
 

@@ -23,6 +23,7 @@ from ..store.specs import publish
 from .attempt import Desk
 from .checks import check_start
 from .execute import Executor
+from .high_water import HighWater
 from .horses import Stable
 from .intake import Intake
 from .interrupting import interrupt_all
@@ -100,12 +101,14 @@ class Process:
         self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
         self.name = options.name or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._tally = Tally()
-        self._sweep = Sweep(connection, self.name, lease_ms=options.lease_ms, retention=options.retention)
+        high_water = HighWater()
+        self._sweep = Sweep(connection, self.name, high_water, lease_ms=options.lease_ms, retention=options.retention)
         leases = Leases(connection, options.lease_ms)
         self._desk = Desk(
             connection, leases, Persistence(options.keep_s), keyring, self._tally, nudge=self._sweep.nudge
         )
-        self._slots = Slots(self._desk, Intake(connection, self._queues, self.name, self._tally), burst=options.burst)
+        intake = Intake(connection, self._queues, self.name, self._tally)
+        self._slots = Slots(self._desk, intake, high_water, burst=options.burst)
         self._limits = Limits()
         self._loop = OnLoop()
         self._stable = Stable(registry)

@@ -20,6 +20,7 @@ from ..store.inside import mark_inside
 from .attempt import Desk
 from .current import working_on
 from .execute import Executor
+from .high_water import HighWater
 from .intake import Door, Intake
 from .persist import Sends
 from .running import Abandoned
@@ -34,12 +35,12 @@ class Slots:
         burst: end when the queues are empty and nothing runs.
     """
 
-    def __init__(self, desk: Desk, intake: Intake, *, burst: bool = False) -> None:
+    def __init__(self, desk: Desk, intake: Intake, high_water: HighWater, *, burst: bool = False) -> None:
         self.draining = threading.Event()
         self._desk = desk
         self._intake = intake
         self._burst = burst
-        self._seen_fence = 0
+        self._high_water = high_water
         self._executor: Executor | None = None
         self._numbers = itertools.count()
         self._threads: set[threading.Thread] = set()
@@ -108,7 +109,8 @@ class Slots:
 
     def _deliver(self, delivery: Delivery, link: Link) -> None:
         desk = self._desk
-        request = claim(desk.connection.space, delivery, lease_ms=desk.leases.lease_ms, seen_fence=self._seen_fence)
+        seen, lease_ms = self._high_water.seen, desk.leases.lease_ms
+        request = claim(desk.connection.space, delivery, lease_ms=lease_ms, seen_fence=seen)
         asked_at = time.monotonic()
         try:
             # Asked again for as long as it takes: the claim may have happened, and is ours to run then.
@@ -119,7 +121,7 @@ class Slots:
         if isinstance(run, NotRun):
             self._not_run(delivery, run)
             return
-        self._seen_fence = max(self._seen_fence, run.fence)
+        self._high_water.note(run.fence)
         reach("after_claim")
         assert self._executor
         with working_on(run):

@@ -21,6 +21,7 @@ from ..store.pressure import read_memory, watermark
 from ..store.recovery import Mended, Retention, adopt, forget, steps
 from ..store.specs import ToolSpec
 from ..store.states import SETTLED
+from .high_water import HighWater
 
 _LOG = logging.getLogger("toolonce.worker")
 _SLOWEST_S, _FASTEST_MS = 2.0, 10
@@ -33,9 +34,12 @@ _REPEATS = 20
 class Sweep:
     """The sweep of one worker."""
 
-    def __init__(self, connection: Connection, worker: str, *, lease_ms: int, retention: Retention) -> None:
+    def __init__(
+        self, connection: Connection, worker: str, high_water: HighWater, *, lease_ms: int, retention: Retention
+    ) -> None:
         self._connection = connection
         self._worker = worker
+        self._high_water = high_water
         self._grace_ms = min(5_000, lease_ms)
         self._every_s = min(_SLOWEST_S, lease_ms / 4000)
         self._retention = retention
@@ -86,6 +90,7 @@ class Sweep:
             now = time.monotonic()
             self._next_at = now + self._every_s
             try:
+                self._high_water.compare(self._connection)
                 due = self.once()
                 if due is not None:
                     self.nudge(max(_FASTEST_MS, due))

@@ -1,5 +1,5 @@
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
--- uses: ledger queue flow run
+-- uses: ledger queue flow run fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before
 -- RETURNS {"run", fence, fields by execution.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
@@ -42,12 +42,7 @@ elseif not is_next(call, got[8], got[9]) then
   return { 'held', 'order' }
 end
 
--- Step back: a process has seen a higher fence than this server knows, so the server has lost writes.
-local fence = tonumber(redis.call('GET', root .. 'fence') or '0')
-if fence < seen then
-  redis.call('HSET', root .. 'flags', 'went_back', whole(now), 'went_back_from', whole(seen), 'went_back_to', whole(fence))
-  redis.call('SET', root .. 'fence', whole(seen))
-end
+highest_fence(seen)
 if got[5] == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
   event.reason = 'store_went_back'
   transition(call, 'queued', 'held', event)
@@ -70,7 +65,7 @@ for _, limit in ipairs(limits_of(tool, got[10])) do
   end
 end
 
-fence = redis.call('INCR', root .. 'fence')
+local fence = redis.call('INCR', root .. 'fence')
 local attempt = redis.call('HINCRBY', rec, 'attempt', 1)
 event.fence, event.attempt = fence, attempt
 transition(call, 'queued', 'running', event)

@@ -9,6 +9,7 @@ import shutil
 
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
+from tests.support.tools_under_test import tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.states import State
@@ -22,6 +23,11 @@ def _recover(site: Site, *words: str) -> dict[str, int]:
         assert command.wait() == 0, command.output
         counts: dict[str, int] = json.loads("\n".join(command.lines[command.lines.index("{") :]))
         return counts
+
+
+def _scripts_run(server: RealServer) -> int:
+    with server.client() as client:
+        return int(client.info("commandstats")["cmdstat_evalsha"]["calls"])
 
 
 def test_after_a_step_back_mutating_calls_wait_for_a_persons_word_and_reads_go_on(
@@ -64,6 +70,31 @@ def test_after_a_step_back_mutating_calls_wait_for_a_persons_word_and_reads_go_o
     assert site.ledger.count("put before") == 1
     assert "went_back" not in site.stats().flags
     assert site.stats().flags["loss_accepted_because"].startswith("compared with the books")
+
+
+def test_an_idle_worker_tells_a_server_what_it_has_forgotten(own_server: RealServer, own_site: Site) -> None:
+    """Nobody claims anything: the one that ran the calls is gone, and another one has only watched."""
+    site, copy = own_site, own_server.folder / "older"
+    shutil.copytree(own_server.folder / AOF, copy)
+    with site.worker() as busy:
+        site.wait_for(site.submit("put", what="x", turn_id="t1"), State.SUCCEEDED)
+        with site.worker() as idle:
+            idle.wait_for_line("serves")
+            busy.kill9()
+            sent = _scripts_run(own_server)
+            wait_until(lambda: _scripts_run(own_server) > sent + 20, description="the idle one sweeps")
+            own_server.kill9()
+            shutil.rmtree(own_server.folder / AOF)
+            shutil.copytree(copy, own_server.folder / AOF)
+            own_server.start()
+            site.publish(tools)
+            wait_until(lambda: "went_back" in site.stats().flags, 20, "the idle one tells")
+
+            key = site.submit("put", what="x", turn_id="t1")
+            record = site.wait_for(key, State.HELD, timeout=30)
+
+    assert record.stored["reason"] == "store_went_back"
+    assert site.ledger.count("put x") == 1
 
 
 def test_a_settle_for_a_call_that_the_store_forgot_overwrites_nothing_and_is_said_aloud(

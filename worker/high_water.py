@@ -1,0 +1,28 @@
+"""The highest fence that this process has seen; by it a store that has lost writes is found out.
+
+Every claim carries it, and every round of the sweep compares it, so that also an idle process would notice.
+"""
+
+from __future__ import annotations
+
+from ..store.connection import Connection
+from ..store.recovery import high_water
+
+
+class HighWater:
+    """A mark that only rises. Any thread may raise it: of two at once the higher one is seen again a moment later."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def note(self, fence: int) -> None:
+        """This fence was seen."""
+        self.seen = max(self.seen, fence)
+
+    def compare(self, connection: Connection) -> None:
+        """Learn what the server knows, or tell it what it has forgotten.
+
+        Raises:
+            StoreUnavailable: the server does not answer.
+        """
+        self.note(connection.run(high_water(connection.space, self.seen)))
