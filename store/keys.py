@@ -30,6 +30,7 @@
 <ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants
 <ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
 <ns>:aborted           zset    provider turns that were lost, by when (ms), capped
+<ns>:journal:<scope>   hash    what a conversation has come to, by number
 <ns>:parked            stream  inbox entries that could not be read, with the reason
 rq:*                   RQ's own keys; queue names are <ns>.<queue>
 """

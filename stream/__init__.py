@@ -5,6 +5,7 @@ from .batch import Batch
 from .bodies import decode_body
 from .catalogue import CATALOGUE, Catalogue, MessageCode
 from .client import Client
+from .conversation import Conversation
 from .decoder import TurnDecoder
 from .drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
 from .errors import (
@@ -42,6 +43,7 @@ __all__ = [
     "CallOpened",
     "Catalogue",
     "Client",
+    "Conversation",
     "DecoderClosed",
     "Dialect",
     "Draft",

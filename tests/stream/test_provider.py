@@ -17,6 +17,7 @@ from tests.support.harness import Bench
 from tests.support.provider_server import ProviderServer, Reply
 from tests.support.speech import stream
 from tests.support.wait import wait_until
+from tests.support.wire_paths import PATHS
 from toolonce.store.aborted import aborted
 from toolonce.stream import provider
 from toolonce.stream.attempt import Cancel
@@ -26,13 +27,6 @@ from toolonce.stream.messages import message_code
 from toolonce.stream.provider import Aborted, Budget, Watch, read_turn, retry_after, sending
 from toolonce.stream.turn import DIALECTS, TurnResult
 
-PATHS = {
-    "anthropic": "/v1/messages",
-    "openai-chat": "/v1/chat/completions",
-    "openai-responses": "/v1/responses",
-    "google-generate": "/v1/models/m:streamGenerateContent",
-    "google-interactions": "/v1/interactions",
-}
 ASKED: dict[str, Any] = {
     "messages": [{"role": "user", "content": "Well?"}],
     "input": [],

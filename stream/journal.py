@@ -1,0 +1,91 @@
+"""What a conversation has come to, kept in the store so that another process can go on with it.
+
+Decides the form of entries and that they are sealed where there are keys. Knows no provider and runs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ..store import journals
+from ..store.errors import KeyringMissing
+from ..store.specs import published
+from .client import Client
+from .reply_shape import Message
+from .turn import RejectedCall, ToolCall
+
+Kind = Literal["question", "turn", "paused", "results"]
+_SEALED = "sealed:"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step: what it adds to the history, and for a turn its calls.
+
+    Attributes:
+        step: of a question, the asker's own id of it.
+        text: of a turn, what it says; of results, what the user is told where the model is not asked again.
+    """
+
+    kind: Kind
+    messages: tuple[Message, ...]
+    calls: tuple[ToolCall | RejectedCall, ...] = ()
+    text: str = ""
+    step: str = ""
+
+
+class Journal:
+    """The entries of one scope's conversation, as far as they were read or written here."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._terms = client.terms
+        self.entries: list[Entry] = []
+
+    def read(self) -> None:
+        texts = self._client.run(journals.read(self._terms.space, self._terms.scope))
+        self.entries = [self._open(text) for text in texts]
+
+    def add(self, entry: Entry) -> Entry:
+        """Write the next entry; what comes back stands in its place, and may be what another harness wrote.
+
+        Raises:
+            KeyringMissing: its calls have secret fields, and there are no keys to seal them with.
+        """
+        text = self._seal(entry)
+        stands = self._client.run(journals.write(self._terms.space, self._terms.scope, len(self.entries), text))
+        self.entries.append(entry if stands == text else self._open(stands))
+        return self.entries[-1]
+
+    @property
+    def messages(self) -> list[Message]:
+        return [message for entry in self.entries for message in entry.messages]
+
+    def has_step(self, step: str) -> bool:
+        return any(entry.kind == "question" and entry.step == step for entry in self.entries)
+
+    def _seal(self, entry: Entry) -> str:
+        text = json.dumps({**asdict(entry), "calls": [asdict(call) for call in entry.calls]})
+        if self._terms.keyring.keys:
+            return _SEALED + self._terms.keyring.encrypt(text)
+        self._check_secrets(entry.calls)
+        return text
+
+    def _check_secrets(self, calls: Sequence[ToolCall | RejectedCall]) -> None:
+        tools = self._client.run(published(self._terms.space)).tools if calls else {}
+        if any(call.name in tools and tools[call.name].secret for call in calls):
+            raise KeyringMissing("a call has secret fields: set TOOLONCE_KEYS where its conversation is kept")
+
+    def _open(self, text: str) -> Entry:
+        if text.startswith(_SEALED):
+            text = self._terms.keyring.decrypt(text.removeprefix(_SEALED))
+        stored = json.loads(text)
+        calls = tuple(_call_of(call) for call in stored["calls"])
+        return Entry(stored["kind"], tuple(stored["messages"]), calls, stored["text"], stored["step"])
+
+
+def _call_of(stored: dict[str, Any]) -> ToolCall | RejectedCall:
+    return RejectedCall(**stored) if "reason" in stored else ToolCall(**stored)

@@ -1,0 +1,238 @@
+"""Question, tool call, effect, result, final answer, in five dialects; the harness is killed and started again at each
+step. The server judges every request as the provider would: one result per call, in the provider's shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.dialogue import KILL, STEPS, talk
+from tests.support.processes import Child
+from tests.support.provider_server import ProviderServer, Reply
+from tests.support.redis_server import RealServer
+from tests.support.speech import stream
+from tests.support.workers import Site
+from toolonce.store.errors import KeyringMissing
+from toolonce.store.keyring import Keyring
+from toolonce.store.specs import ToolSpec, publish
+from toolonce.stream.client import Client
+from toolonce.stream.conversation import Conversation, Terms
+from toolonce.stream.provider import Budget
+from toolonce.stream.turn import DIALECTS
+
+CALLS: list[tuple[str, str, dict[str, Any]]] = [("put", "c1", {"what": "one"}), ("echo", "c2", {"value": [1, "é"]})]
+
+
+@pytest.fixture
+def provider() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+@pytest.fixture
+def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
+    opened = Site(redis_server.url, namespace, tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def http() -> Iterator[httpx2.Client]:
+    with httpx2.Client(timeout=30) as client:
+        yield client
+
+
+def script(dialect: str, *turns: Any) -> list[bytes]:
+    """Turns one after the other: a list of calls, or a text."""
+    return [
+        stream(dialect, f"turn-{number}", turn)
+        if isinstance(turn, list)
+        else stream(dialect, f"turn-{number}", (), turn)
+        for number, turn in enumerate(turns)
+    ]
+
+
+def last_history(provider: ProviderServer) -> list[Any]:
+    body = provider.requests[-1][1]
+    history: list[Any] = next(body[name] for name in ("messages", "input", "contents") if name in body)
+    return history
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_question_is_answered_with_what_the_tools_did(
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+) -> None:
+    provider.script.extend(script(dialect, CALLS, "All done."))
+    conversation = talk(site.client, http, provider.url, dialect)
+    with site.worker():
+        answer = conversation.say("Do it.", step="q1")
+
+    assert (answer.text, answer.ended) == ("All done.", "answered")
+    assert provider.refusals == []
+    assert site.ledger.lines() == ["put one"]
+    assert json.dumps(last_history(provider)).count("one") >= 2  # the call and its result
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_harness_that_is_killed_at_each_step_in_turn_goes_on_and_has_one_effect(
+    site: Site, provider: ProviderServer, dialect: str
+) -> None:
+    first, answer = script(dialect, CALLS, "All done.")
+    # A turn that died with the harness is asked for again: the model says it anew, under new ids.
+    renamed: list[tuple[str, str, dict[str, Any]]] = [
+        ("put", "n1", {"what": "one"}),
+        ("echo", "n2", {"value": [1, "é"]}),
+    ]
+    anew = stream(dialect, "turn-new", renamed)
+    provider.script.extend([first, anew, answer, answer])
+    with site.worker():
+        for step in STEPS:
+            with harness(site, provider, dialect, **{KILL: step}) as dying:
+                assert dying.wait(60) == -9, dying.output
+        with harness(site, provider, dialect) as last:
+            said = json.loads(last.wait_for_line("^answer (.*)", 60).group(1))
+
+    assert said == {"text": "All done.", "ended": "answered"}
+    assert provider.refusals == []
+    assert site.ledger.lines("put") == ["put one"]
+
+
+def harness(site: Site, provider: ProviderServer, dialect: str, **env: str) -> Child:
+    words = [site.url, site.namespace, provider.url, dialect, "Do it.", "q1"]
+    return Child.python("-m", "tests.support.dialogue", *words, env=env)
+
+
+def test_the_same_step_again_asks_nothing_and_says_the_same(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    provider.script.extend(script("anthropic", "Hello."))
+    first = talk(site.client, http, provider.url, "anthropic").say("Hi.", step="q1")
+    again = talk(site.client, http, provider.url, "anthropic").say("Hi.", step="q1")
+
+    assert first.text == again.text == "Hello."
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_after_a_bad_end_the_history_is_what_it_was_before_the_request(
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+) -> None:
+    whole = stream(dialect, "turn-1", CALLS)
+    bad = [Reply(b"{}", 400), Reply(whole[: len(whole) // 2]), Reply(whole[: len(whole) // 2], promised=9)]
+    conversation = talk(site.client, http, provider.url, dialect, terms=Terms("nl", budget=Budget(attempts=1)))
+    provider.script.append(bad[0])
+    first = conversation.say("Do it.", step="q1")
+    before = json.dumps(conversation.messages)
+    for reply in bad[1:]:
+        provider.script.append(reply)
+        again = conversation.resume()
+        assert again.ended == "no_turn"
+        assert "niets" in again.text or "Geen" in again.text
+
+    assert first.ended == "no_turn"
+    assert json.dumps(conversation.messages) == before
+    assert all(asked == provider.requests[0] for asked in provider.requests)
+    assert site.stats().counts.get("admitted", 0) == 0
+
+
+def test_calls_that_outlast_the_wait_are_still_running_and_resumed_without_a_second_result(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    calls = [("put_and_wait", "c1", {"what": "slow"})]
+    provider.script.extend(script("anthropic", calls, "Finally."))
+    impatient = talk(site.client, http, provider.url, "anthropic", terms=Terms(wait_s=0.1))
+    with site.worker():
+        answer = impatient.say("Do it.", step="q1")
+        assert (answer.ended, len(impatient.messages)) == ("running", 2)
+        assert "goes on by itself" in answer.text
+        assert impatient.say("And?", step="q2").ended == "running"
+        site.ledger.open_gate("slow")
+        later = talk(site.client, http, provider.url, "anthropic").resume()
+
+    assert (later.text, later.ended) == ("Finally.", "answered")
+    assert site.ledger.lines() == ["put slow"]
+    assert provider.refusals == []
+
+
+def test_the_model_may_correct_its_arguments_once(site: Site, provider: ProviderServer, http: httpx2.Client) -> None:
+    wrong, right = [("put", "c1", {"wat": 1})], [("put", "c2", {"what": "ok"})]
+    provider.script.extend(script("openai-chat", wrong, right, "Done.", wrong, right, "Done again."))
+    conversation = talk(site.client, http, provider.url, "openai-chat")
+    with site.worker():
+        assert conversation.say("Do it.", step="q1").text == "Done."
+        assert conversation.say("Again.", step="q2").text == "Done again."  # a success has reset the count
+
+    told = [message["content"] for message in last_history(provider) if message["role"] == "tool"]
+    assert "Correct the arguments and call it again." in told[0]
+    assert site.ledger.lines() == ["put ok", "put ok"]
+
+
+def test_after_the_second_wrong_call_the_user_is_told_and_the_model_is_not_asked(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    wrong = [("put", "c1", {"wat": 1}), ("put", "c2", {"wat": 2})]
+    provider.script.extend(script("openai-chat", wrong, wrong, "Never asked."))
+    conversation = talk(site.client, http, provider.url, "openai-chat", terms=Terms("es"))
+    answer = conversation.say("Do it.", step="q1")
+
+    assert answer.ended == "gave_up"
+    assert "put" in answer.text
+    assert "no se ha" in answer.text.lower()
+    assert len(provider.requests) == 2
+    assert conversation.resume().text == answer.text
+    assert len(provider.requests) == 2
+    provider.script.clear()
+    provider.script.extend(script("openai-chat", "Fine."))
+    assert conversation.say("Never mind.", step="q2").text == "Fine."  # the history is still one that providers take
+    assert provider.refusals == []
+
+
+def test_a_model_that_goes_round_in_circles_is_stopped(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    provider.script.extend(script("anthropic", *[[("look", f"c{n}", {"what": "x"})] for n in range(10)]))
+    with site.worker():
+        conversation = talk(site.client, http, provider.url, "anthropic", terms=Terms(turns=3))
+        answer = conversation.say("Go.", step="q1")
+
+    assert answer.ended == "gave_up"
+    assert len(provider.requests) == 3
+
+
+def test_two_harnesses_of_one_conversation_go_on_with_the_same_turns(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    provider.script.extend([*script("anthropic", "One."), *script("anthropic", "Two.")])
+    first = talk(site.client, http, provider.url, "anthropic")
+    second = talk(site.client, http, provider.url, "anthropic")
+    second._journal.read()
+
+    assert first.say("Hi.", step="q1").text == "One."
+    second._journal.add(first._journal.entries[0])
+    assert second._go_on().text == "One."
+
+
+def test_a_conversation_with_secret_fields_is_sealed_or_not_kept(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    site.connection.run(publish(site.connection.space, [ToolSpec("login", secret=("password",))]))
+    provider.script.extend(script("anthropic", [("login", "c1", {"password": "hunter2"})]) * 2)
+    with pytest.raises(KeyringMissing, match="TOOLONCE_KEYS"):
+        talk(site.client, http, provider.url, "anthropic").say("Log in.", step="q1")
+    assert "hunter2" not in kept(site, site.client)
+
+    keyed = Client(site.url, scope="tenant-1/talk-2", namespace=site.namespace, keyring=Keyring.parse("k" * 32))
+    sealed: Conversation = talk(keyed, http, provider.url, "anthropic", terms=Terms(wait_s=0.01))
+    assert sealed.say("Log in.", step="q1").ended == "running"
+    assert "hunter2" in json.dumps(sealed.messages)
+    assert "hunter2" not in kept(site, keyed)
+    keyed.close()
+
+
+def kept(site: Site, client: Client) -> str:
+    return str(site.connection.command("HGETALL", f"{site.namespace}:journal:{client.terms.scope}"))
