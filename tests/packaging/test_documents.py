@@ -9,8 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
+from toolonce.store.validation import validate
+from toolonce.stream import TurnDecoder
+from toolonce.worker.loading import load_registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,3 +81,19 @@ FRAMES: tuple[dict[str, object], ...] = (
     {"type": "message_stop"},
 )
 INVOICE_TURN = "".join(f"event: {frame['type']}\ndata: {json.dumps(frame)}\n\n" for frame in FRAMES)
+
+
+def test_the_stream_that_the_readme_offers_fits_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (offered,) = re.findall(r"`cp (ops/transcripts/(\S+)\.sse) turn\.sse`", (ROOT / "README.md").read_text("utf-8"))
+    (tmp_path / "readme_tools.py").write_text(blocks()["tools.py"], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    decoder = TurnDecoder(offered[1].partition(".")[2])
+    decoder.feed((ROOT / offered[0]).read_bytes())
+
+    calls = decoder.eof().require_calls()
+
+    tools = {tool.name: tool for tool in load_registry("readme_tools:tools")}
+    assert calls
+    for call in calls:
+        assert isinstance(call.arguments, dict)
+        assert validate(tools[call.name].spec.schema, call.arguments) is None
