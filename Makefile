@@ -2,6 +2,7 @@
 
 VENV   := .venv
 BIN    := $(VENV)/bin
+ALONE  := $(VENV)/.installed-alone
 STAMP  := $(VENV)/.installed
 SOURCES = worker store stream ops
 # The first interpreter that really starts and is new enough: version managers leave shims that do not.
@@ -21,16 +22,21 @@ help: ## print this list
 
 setup: $(STAMP) ## install everything into .venv; quick when nothing changed
 
-$(STAMP): pyproject.toml constraints.txt
+$(ALONE): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 found. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
-	@echo "Installing into $(VENV) ..."
+	@echo "Installing toolonce into $(VENV) ..."
 	@$(BIN)/python $(INSTALL) pip
-	@$(BIN)/python $(INSTALL) --build-constraint constraints.txt -e . --group test --group sdk --group check
+	@$(BIN)/python $(INSTALL) --build-constraint constraints.txt -e .
 	@touch $@
 
-demo: setup ## run the whole path on an embedded server, with recorded streams and a killed worker
+$(STAMP): $(ALONE)
+	@echo "Installing what tests and checks need ..."
+	@$(BIN)/python $(INSTALL) --build-constraint constraints.txt --group test --group sdk --group check
+	@touch $@
+
+demo: $(ALONE) ## run the whole path on an embedded server, with recorded streams and a killed worker
 	@$(BIN)/toolonce demo
 
 test: setup ## run all tests; narrow with ARGS="tests/store -x"
