@@ -1,0 +1,108 @@
+"""The toolset in a real Pydantic AI agent: its tools run here, once, also when the agent is killed and restarted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_ai", reason="the extra pydantic-ai is not installed")
+
+from pydantic_ai import Agent
+
+from tests.support.agent import model
+from tests.support.processes import Child
+from tests.support.redis_server import RealServer
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.stream.async_client import AsyncClient
+from toolonce.stream.pydantic_ai_toolset import ToolonceToolset
+
+
+@pytest.fixture
+def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
+    opened = Site(redis_server.url, namespace, tmp_path)
+    yield opened
+    opened.close()
+
+
+def say(site: Site, calls: list[tuple[str, dict[str, Any]]], *, wait_s: float | None = None, **response: Any) -> str:
+    async def main() -> str:
+        async with AsyncClient(site.url, scope="tenant-1/talk-1", namespace=site.namespace) as client:
+            toolset: ToolonceToolset[object] = ToolonceToolset(client, wait_s=wait_s)
+            done = await Agent(model(calls, **response), toolsets=[toolset]).run("Do it.")
+            return done.output
+
+    return asyncio.run(main())
+
+
+def test_an_agents_calls_are_run_by_a_worker_and_answered_in_order(site: Site) -> None:
+    with site.worker():
+        said = say(site, [("put", {"what": "one"}), ("echo", {"value": [1, "é"]}), ("fail", {"message": "no money"})])
+
+    one, two, three = said.split(" | ")
+    assert (one, two) == ("one", "[1, 'é']")
+    assert "no money" in three
+    assert "Do not say that it succeeded" in three
+    assert site.ledger.lines() == ["put one"]
+
+
+def test_an_agent_that_is_killed_while_its_tools_run_goes_on_and_has_one_effect_each(
+    site: Site, tmp_path: Path
+) -> None:
+    words = ["-m", "tests.support.agent", site.url, site.namespace, str(tmp_path / "messages.json")]
+    with site.worker():
+        with Child.python(*words) as agent:
+            wait_until(lambda: site.ledger.count("put") == 2, 30, "both tools have had their effect")
+            agent.kill9()
+        with Child.python(*words) as again:
+            site.ledger.open_gate("slow")
+            again.wait_for_line(r"said slow \| quick", 60)
+
+    assert sorted(site.ledger.lines()) == ["put quick", "put slow"]
+
+
+def test_the_same_response_twice_is_one_turn_and_another_one_is_another(site: Site) -> None:
+    calls = [("put", {"what": "x"})]
+    with site.worker():
+        for response_id in ("resp_1", "resp_1", "resp_2"):
+            say(site, calls, provider_response_id=response_id)
+
+    assert site.ledger.lines() == ["put x", "put x"]
+
+
+def test_responses_without_a_usable_id_are_told_apart_all_the_same(site: Site) -> None:
+    with site.worker():
+        for _ in range(2):
+            say(site, [("put", {"what": "x"})], provider_response_id="chatcmpl-7")
+
+    assert site.ledger.lines() == ["put x", "put x"]
+
+
+def test_a_response_that_was_cut_runs_nothing_and_the_model_is_told(site: Site) -> None:
+    said = say(site, [("put", {"what": "x"})], finish_reason="length")
+
+    assert "nothing was executed" in said
+    assert site.stats().counts.get("admitted", 0) == 0
+
+
+def test_wrong_arguments_go_back_to_the_model_to_be_corrected(site: Site) -> None:
+    said = say(site, [("put", {"wat": 1})])
+
+    assert "Correct the arguments" in said
+
+
+def test_a_call_that_outlasts_the_wait_is_said_to_be_running(site: Site) -> None:
+    said = say(site, [("put", {"what": "x"})], wait_s=0.05)
+
+    assert "do not say that it succeeded" in said
+
+
+def test_a_tool_that_nobody_published_is_not_offered(site: Site) -> None:
+    said = say(site, [("nope", {})])
+
+    assert "nope" in said
+    assert site.stats().counts.get("admitted", 0) == 0
