@@ -20,9 +20,9 @@ from .errors import Usage
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-STEP = 200
-"""Rows read at once: about 2 ms of Redis time."""
-LOOK_MOST = 5_000
+STEP = 100
+"""Rows read at once: a few ms of Redis time."""
+LOOK_MOST = 1_000
 """Rows looked at for one page where filters match little; the cursor goes on from there."""
 
 
@@ -39,6 +39,7 @@ class Wanted:
     before_ms: int | None = None
     newest_first: bool = True
     cursor: str | None = None
+    step: int = STEP
 
     def fits(self, row: Row) -> bool:
         """Does the row pass the filters that no index knows?"""
@@ -95,6 +96,8 @@ def server_now(connection: Connection) -> int:
 def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
     """One page of at most `limit` calls, from the cursor on."""
     found = Listing()
+    if not (wish.tool or wish.scope or wish.worker or wish.error):
+        wish = replace(wish, step=min(STEP, limit + 1))  # every row fits: no more are read than are shown
     for row in _merged(connection, wish):
         if len(found.rows) == limit or found.looked_at == LOOK_MOST:
             return found
@@ -123,11 +126,11 @@ def _merged(connection: Connection, wish: Wanted) -> Iterator[Row]:
 def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[Row]:
     """Calls of one state. Each step starts at the last row's moment, past the rows already seen of that moment, so
     that calls which come and go meanwhile shift nothing."""
-    span = Span(wish.newest_first, wish.since_ms, wish.before_ms, most=STEP)
+    span = Span(wish.newest_first, wish.since_ms, wish.before_ms, most=wish.step)
     while True:
         rows = connection.run(page(connection.space, state, span)).rows
         yield from rows
-        if len(rows) < STEP:
+        if len(rows) < wish.step:
             return
         edge = rows[-1].entered_at
         same = sum(row.entered_at == edge for row in rows)

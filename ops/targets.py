@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..store.connection import Connection
@@ -19,7 +19,7 @@ from . import render
 from .actor import require_done
 from .errors import OpsError, Unsafe, Usage
 from .exit_codes import ExitCode
-from .listing import add_filters, walk, wanted
+from .listing import STEP, add_filters, walk, wanted
 from .lookup import SHOWN_DIGITS, get_record
 
 BULK_MOST = 1_000
@@ -67,7 +67,8 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
     if args.keys:
         yield from (get_record(connection, typed) for typed in args.keys)
         return
-    for row in islice(walk(connection, wanted(args, connection, default)), args.limit):
+    wish = replace(wanted(args, connection, default), step=min(STEP, args.limit))
+    for row in islice(walk(connection, wish), args.limit):
         if found := connection.run(record(connection.space, row.key)):
             yield found
 

@@ -19,7 +19,7 @@ PAGE_FIELDS = (
     "admitted_at", "queue", "not_before", "cancel_requested",
 )  # fmt: skip
 RECORD_VERSIONS = ("1",)
-FIND_MOST = 1_000
+FIND_MOST = 500
 """Calls of a state that `find` looks at, from each end: a few ms of Redis time, however large the store is."""
 
 
