@@ -7,9 +7,9 @@ Threads share a pool of connections; a slot of a worker keeps one of its own (`d
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -120,6 +120,8 @@ class Connection:
         self.url = url
         self.space = Namespace(namespace)
         self._patience = patience or Patience()
+        self._idle: list[Link] = []
+        self._process = os.getpid()
         self.pool = open_pool(
             url,
             retry=Retry(NoBackoff(), 0),
@@ -131,13 +133,19 @@ class Connection:
 
     def run(self, invocation: Invocation[T]) -> T:
         """Run one operation; see `Link.run` for what it raises."""
-        with self._borrowed() as link:
+        link = self._borrow()
+        try:
             return link.run(invocation)
+        finally:
+            self._idle.append(link)
 
     def command(self, *args: Arg) -> Any:
         """One plain command; see `Link.command`."""
-        with self._borrowed() as link:
+        link = self._borrow()
+        try:
             return link.command(*args)
+        finally:
+            self._idle.append(link)
 
     def dedicated(self) -> Link:
         """A connection of its own, outside the pool's turns; close it yourself."""
@@ -162,24 +170,22 @@ class Connection:
             link.close()
 
     def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
         self.pool.disconnect()
 
-    @contextmanager
-    def _borrowed(self) -> Iterator[Link]:
+    def _borrow(self) -> Link:
+        """An idle link, or a new one, which connects when it first sends.
+
+        redis-py's own pool takes half of a round trip's time to lend a connection. A link that the server has closed
+        meanwhile fails at its first use, and is opened and used again like any other.
+        """
+        if self._process != os.getpid():  # forked: these sockets are the parent's
+            self._idle, self._process = [], os.getpid()
         try:
-            raw: Any = self.pool.get_connection()
-        except LOST:
-            raw = self.pool.make_connection()  # connects when it sends, and is patient there
-            link = Link(raw, self._patience)
-            try:
-                yield link
-            finally:
-                link.close()
-            return
-        try:
-            yield Link(raw, self._patience)
-        finally:
-            self.pool.release(raw)
+            return self._idle.pop()
+        except IndexError:
+            return Link(self.pool.make_connection(), self._patience)
 
 
 def pause(tries: int) -> float:
