@@ -37,7 +37,7 @@ def _keep(server: EmbeddedServer, stop: threading.Event) -> None:
         if server.is_alive():
             complaint = ""
             continue
-        cause = server.last_words()
+        before, cause = server.process_id, server.last_words()
         try:
             server.revive()
         except EmbeddedServerError as error:
@@ -45,4 +45,10 @@ def _keep(server: EmbeddedServer, stop: threading.Event) -> None:
                 complaint = str(error)
                 _log.error("%s", complaint)
         else:
-            _log.warning("the embedded server ended (%s); it is up again with its data", cause)
+            _log.warning("%s", _what_happened(before, server.process_id, cause))
+
+
+def _what_happened(before: int, after: int, cause: str) -> str:
+    if before == after:
+        return "the embedded server did not answer for a while; it answers again"
+    return f"the embedded server ended ({cause}); it is up again with its data"

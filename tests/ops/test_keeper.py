@@ -6,12 +6,14 @@ import json
 import logging
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 import redis
 
 from tests.support.wait import wait_until
+from toolonce.ops import server_process
 from toolonce.ops.embedded import EmbeddedServer, ensure_server
 from toolonce.ops.keeper import kept_up
 
@@ -30,6 +32,28 @@ def test_a_killed_server_is_started_again_with_its_data(data_dir: Path, caplog: 
 
         assert client.get("key") == b"value"
         wait_until(lambda: "it is up again with its data" in caplog.text, description="it is said")
+
+
+def test_a_server_that_hangs_for_a_while_is_not_said_to_have_ended(
+    data_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_process, "_ANSWER_SECONDS", 0.05)
+    with ensure_server(data_dir) as server:
+        hanging, noticed, revive = server.process_id, threading.Event(), server.revive
+
+        def revive_and_tell() -> None:
+            noticed.set()
+            revive()
+
+        monkeypatch.setattr(server, "revive", revive_and_tell)
+        with kept_up(server):
+            os.kill(hanging, signal.SIGSTOP)
+            assert noticed.wait(20)
+            os.kill(hanging, signal.SIGCONT)
+            wait_until(lambda: "did not answer for a while" in caplog.text, description="it is said")
+
+        assert server.process_id == hanging
+    assert "ended" not in caplog.text
 
 
 def test_a_server_that_cannot_start_is_named_once_and_tried_again(
