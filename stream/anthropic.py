@@ -75,22 +75,14 @@ class AnthropicReader(DialectReader):
         self._blocks: list[_Block] = []  # by index: blocks count up from 0
         self._reasons: list[str] = []
         self._stopped = False
-        self._handlers: dict[str, Callable[[Frame], None]] = {
-            "content_block_delta": self._delta,
-            "content_block_start": self._block_start,
-            "content_block_stop": self._block_stop,
-            "message_start": self._message_start,
-            "message_delta": self._message_delta,
-            "message_stop": self._message_stop,
-        }
 
     def read(self, kind: str, frame: Frame) -> None:
-        handler = self._handlers.get(kind)
+        handler = self._HANDLERS.get(kind)
         if handler is None:
             return
         if self._stopped:
             self.turn.violate(f"{kind} after message_stop")
-        handler(frame)
+        handler(self, frame)
 
     def body(self, document: Frame) -> None:
         self.turn.identify(document.get("id"))
@@ -186,7 +178,7 @@ class AnthropicReader(DialectReader):
             self._input(block, delta.get("partial_json"))
         elif kind == "citations_delta":
             block.grow("citations", delta.get("citation"))
-        elif "partial_json" in delta:
+        elif "partial_json" in delta or (kind is None and block.call is not None):
             self.turn.violate("arguments in a delta of another type")
         elif isinstance(kind, str) and kind in _GROWING:
             self._grow(block, kind, delta)
@@ -231,6 +223,16 @@ class AnthropicReader(DialectReader):
             self.turn.violate("a block is still open at message_stop")
         for reason in self._reasons or ["null"]:
             self.turn.end(STOP_REASONS.get(reason, "withheld"), reason)
+
+    _HANDLERS: ClassVar[dict[str, Callable[[AnthropicReader, Frame], None]]] = {
+        "content_block_delta": _delta,
+        "content_block_start": _block_start,
+        "content_block_stop": _block_stop,
+        "message_start": _message_start,
+        "message_delta": _message_delta,
+        "message_stop": _message_stop,
+    }
+    kinds = frozenset({*_HANDLERS, "ping"})
 
 
 def _sent_back(block: _Block) -> list[Frame]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .dialect import DialectReader
 from .frames import BadFrame, error_in, parse_frame
+from .json_scan import Repeated
 from .limits import LimitPassed, Limits
 from .open_turn import OpenTurn
 from .readers import reader_for
@@ -15,17 +16,21 @@ from .turn import Dialect, TurnResult
 from .verdict import judge
 
 
-def decode_body(dialect: Dialect | str, body: bytes, *, limits: Limits | None = None) -> TurnResult:
+def decode_body(
+    dialect: Dialect | str, body: bytes, *, limits: Limits | None = None, max_tokens: int | None = None
+) -> TurnResult:
     """The result of a response that was not streamed. No bytes make it raise.
 
     Args:
         dialect: one of ``DIALECTS``.
         body: the whole response body.
+        limits, max_tokens: as for ``TurnDecoder``.
 
     Raises:
         UnknownDialect: no such dialect.
     """
     turn = OpenTurn(limits or Limits())
+    turn.max_tokens = max_tokens
     reader = reader_for(dialect, turn)
     try:
         _read(reader, body)
@@ -39,15 +44,19 @@ def _read(reader: DialectReader, body: bytes) -> None:
     if len(body) > turn.limits.total_bytes:
         raise LimitPassed("total_bytes")
     try:
-        document = parse_frame(body.removeprefix(b"\xef\xbb\xbf"), turn.limits)
+        body.decode()
     except UnicodeDecodeError:
         turn.bad_utf8 = True
-        return
+        body = body.decode("utf-8", "replace").encode()  # it may tell an error all the same
+    try:
+        document = parse_frame(body.removeprefix(b"\xef\xbb\xbf"), turn.limits)
     except BadFrame:
         document = None
     if error := error_in(document):
         turn.fail(error)
     elif isinstance(document, dict):
+        if type(document) is Repeated:
+            turn.violate("a body in which a member comes twice")
         reader.body(document)
     else:
         turn.end("malformed", "a body that is no JSON object")

@@ -104,6 +104,8 @@ class ChatCalls:
             return
         call.kind, member = _KINDS[tag]
         about = mapping(entry.get(tag))
+        if entry.get(tag) not in (None, about):
+            self._turn.violate(f"the {tag} of a call is no object")
         call.extend_name(about.get("name"))
         call.add(about.get(member))
 
@@ -173,7 +175,8 @@ def _name(entry: Frame, tag: str | None) -> object:
 
 def _late_id(slot: _Slot, name: object) -> bool:
     """Whether the entry brings the id of a call that had none so far, and no other call."""
-    return slot.id is None and slot.call is not None and slot.call.name in ("", name)
+    call = slot.call
+    return slot.id is None and call is not None and (call.name in ("", name) or not call.pieces)
 
 
 def _entry(slot: _Slot, settled: Settled) -> Frame:

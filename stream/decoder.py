@@ -8,9 +8,11 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from .dialect import Frame
 from .drafts import Draft
 from .errors import DecoderClosed, StreamMisuse
 from .frames import BadFrame, error_event, error_in, parse_frame, stray_error
+from .json_scan import Repeated
 from .limits import LimitPassed, Limits
 from .open_turn import OpenTurn
 from .readers import reader_for
@@ -36,15 +38,24 @@ class TurnDecoder:
         dialect: one of ``DIALECTS``.
         limits: what one turn may ask of us.
         record: a file to write the stream to, secrets masked, as new test data (see ``recorder.py``).
+        max_tokens: the limit of output tokens that the request asked for. Some servers say ``tool_calls`` where that
+            limit cut the call; with this, a turn whose usage reached it is ``truncated``. Where the limit was reached
+            by chance a good turn is lost, so it is not on by itself.
 
     Raises:
         UnknownDialect: no such dialect.
     """
 
     def __init__(
-        self, dialect: Dialect | str, *, limits: Limits | None = None, record: str | PathLike[str] | None = None
+        self,
+        dialect: Dialect | str,
+        *,
+        limits: Limits | None = None,
+        record: str | PathLike[str] | None = None,
+        max_tokens: int | None = None,
     ) -> None:
         self._turn = OpenTurn(limits or Limits())
+        self._turn.max_tokens = max_tokens
         self._reader = reader_for(dialect, self._turn)
         self._sse = SseReader(self._turn.limits)
         self._bytes_seen = 0
@@ -156,9 +167,19 @@ class TurnDecoder:
             self._turn.fail(error)
         elif not isinstance(frame, dict):
             self._turn.violate("a frame that is no object")
+        elif type(frame) is Repeated:
+            self._turn.violate("a frame in which a member comes twice")
         elif not damaged:
-            kind = frame.get("type") or frame.get("event_type")
-            self._reader.read(kind if isinstance(kind, str) else name.decode(), frame)
+            self._reader.read(self._kind(name.decode(), frame), frame)
+
+    def _kind(self, named: str, frame: Frame) -> str:
+        """What kind of frame this is: the JSON tells, or else the event's name. Both may not tell different kinds."""
+        kind = frame.get("type") or frame.get("event_type")
+        if not isinstance(kind, str):
+            return named
+        if named in self._reader.kinds and named != kind:
+            self._turn.violate("an event under the name of another one")
+        return kind
 
     def _finish(self, *, broken: bool) -> TurnResult:
         self._turn.bad_utf8 = self._sse.bad_utf8

@@ -19,6 +19,8 @@ class DialectReader(ABC):
     """Reads the frames of one turn into an ``OpenTurn``. One per turn; it never raises for what a frame holds."""
 
     dialect: ClassVar[Dialect]
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of frames that are known here; empty where frames have none."""
 
     def __init__(self, turn: OpenTurn) -> None:
         self.turn = turn

@@ -11,12 +11,14 @@ from typing import Any
 from jiter import from_json
 
 from .arguments import strict_json
-from .json_scan import CutText, NotJson, SecondObject
+from .json_scan import CutText, NotJson, Repeated, SecondObject
 from .limits import Limits
 from .turn import ProviderError
 
 # Containers that a frame may put around an argument object before that object's own nesting counts.
 _ENVELOPE = 32
+# What stands under these names is judged with its call.
+_ARGUMENTS = frozenset({"args", "arguments", "input"})
 # An error document stands near the top of the stray lines; more starts than this are noise.
 _MAX_STRAY_STARTS = 64
 
@@ -30,7 +32,8 @@ def parse_frame(data: bytes, limits: Limits) -> Any:
 
     jiter is the fast way: several times quicker than ``json`` and exact, since all that it would read otherwise
     (members given twice, NaN, integers of many digits, lone surrogates, deep nesting) it refuses when told to.
-    What it refuses is read again by the strict way, which leaves marks (``json_scan.py``).
+    What it refuses is read again by the strict way, which leaves marks (``json_scan.py``). A frame in which a member
+    comes twice, arguments apart, is ``Repeated`` itself: nobody can say which one was meant.
 
     Raises:
         BadFrame: it is not JSON.
@@ -40,9 +43,26 @@ def parse_frame(data: bytes, limits: Limits) -> Any:
     except ValueError:
         pass
     try:
-        return strict_json(data.decode(), limits.nesting + _ENVELOPE, limits.digits)
+        value = strict_json(data.decode(), limits.nesting + _ENVELOPE, limits.digits)
     except (CutText, NotJson, SecondObject):
         raise BadFrame from None
+    return Repeated(value) if isinstance(value, dict) and _repeats(value) else value
+
+
+def _repeats(frame: dict[str, Any]) -> bool:
+    """Whether some member comes twice in the frame's own objects."""
+    level: list[Any] = [frame]
+    while level:
+        if any(type(value) is Repeated for value in level):
+            return True
+        level = [inner for value in level for inner in _inner_values(value)]
+    return False
+
+
+def _inner_values(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [inner for name, inner in value.items() if name not in _ARGUMENTS]
+    return value if isinstance(value, list) else []
 
 
 def error_in(value: Any) -> ProviderError | None:

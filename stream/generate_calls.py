@@ -89,7 +89,10 @@ class GenerateCalls:
             if partial.args is not None:
                 self._turn.violate("arguments of one call came whole twice")
             partial.args = piece["args"]
-        for value in mappings(piece.get("partialArgs")):
+        pieces = piece.get("partialArgs")
+        if pieces is not None and mappings(pieces) != pieces:
+            self._turn.violate("partialArgs is no list of objects")
+        for value in mappings(pieces):
             partial.filled = True
             self._place(partial, value)
         if not piece.get("willContinue"):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from .arguments import joined
 from .assembly import Settled
 from .dialect import DialectReader, Frame, mapping, mappings, text, without
+from .frames import error_in
 from .open_turn import OpenCall, OpenTurn
 from .turn import Dialect, TurnOutcome
 
@@ -61,22 +62,14 @@ class InteractionsReader(DialectReader):
         super().__init__(turn)
         self._steps: dict[int, _Step] = {}
         self._status: str | None = None
-        self._handlers: dict[str, Callable[[Frame], None]] = {
-            "step.delta": self._delta,
-            "step.start": self._start,
-            "step.stop": self._stop,
-            "interaction.created": lambda frame: self._known(mapping(frame.get("interaction"))),
-            "interaction.status_update": lambda frame: self.turn.identify(frame.get("interaction_id")),
-            "interaction.completed": self._completed,
-        }
 
     def read(self, kind: str, frame: Frame) -> None:
-        handler = self._handlers.get(kind)
+        handler = self._HANDLERS.get(kind)
         if handler is None:
             return
         if self.turn.released and kind != "interaction.status_update":
             self.turn.violate(f"{kind} after interaction.completed")
-        handler(frame)
+        handler(self, frame)
 
     def body(self, document: Frame) -> None:
         self._known(document)
@@ -104,6 +97,14 @@ class InteractionsReader(DialectReader):
     def _known(self, interaction: Frame) -> None:
         self.turn.identify(interaction.get("id"))
         self.turn.count(interaction.get("usage"))
+        if error := error_in(interaction):
+            self.turn.fail(error)
+
+    def _created(self, frame: Frame) -> None:
+        self._known(mapping(frame.get("interaction")))
+
+    def _updated(self, frame: Frame) -> None:
+        self.turn.identify(frame.get("interaction_id"))
 
     def _start(self, frame: Frame) -> None:
         index = frame.get("index")
@@ -145,7 +146,7 @@ class InteractionsReader(DialectReader):
                 self._say(delta)
         elif delta.get("type") == "arguments_delta":
             step.call.add(delta.get("arguments"))
-        elif "arguments" in delta:
+        elif "arguments" in delta or delta.get("type") is None:
             self.turn.violate("arguments in a delta of another type")
         else:
             step.call.echo |= without(delta, "type")
@@ -173,3 +174,13 @@ class InteractionsReader(DialectReader):
         self.turn.released = True
         self._status = text(status) or str(status)
         self.turn.end(STATUSES.get(self._status, "withheld"), self._status)
+
+    _HANDLERS: ClassVar[dict[str, Callable[[InteractionsReader, Frame], None]]] = {
+        "step.delta": _delta,
+        "step.start": _start,
+        "step.stop": _stop,
+        "interaction.created": _created,
+        "interaction.status_update": _updated,
+        "interaction.completed": _completed,
+    }
+    kinds = frozenset(_HANDLERS)

@@ -18,12 +18,12 @@ Path = tuple[Step, ...]
 
 _BLANK = r"[ \t\n\r]*"
 _STEP = re.compile(
-    r"\.(?P<name>[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)"
+    _BLANK + r"(?:\.(?P<name>[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)"
     rf"|\[{_BLANK}(?:"
     r"(?P<position>0|[1-9][0-9]{0,8})"
     r"""|'(?P<single>(?:[^'\\\x00-\x1f]|\\(?:['\\/bfnrt]|u[0-9A-Fa-f]{4}))*)'"""
     r'''|"(?P<double>(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*)"'''
-    rf"){_BLANK}\]"
+    rf"){_BLANK}\])"
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -114,31 +114,52 @@ class PathAssembly:
         Raises:
             BadPath: a string is not at its end, or the places do not make one object.
         """
-        root: dict[str, Any] = {}
+        tree = _Tree()
         for steps, place in self._places.items():
             if isinstance(place, _Text) and place.going_on:
                 raise BadPath("a string is cut")
-            _insert(root, steps, joined(place.pieces) if isinstance(place, _Text) else place)
-        return root
+            tree.put(steps, joined(place.pieces) if isinstance(place, _Text) else place)
+        return tree.value()
 
 
-def _insert(root: dict[str, Any], steps: Path, value: Any) -> None:
-    if not steps:
-        raise BadPath("a value in the place of the object")
-    container: Any = root
-    for step, following in pairwise(steps):
-        inner: Any = {} if isinstance(following, str) else []
-        container = _child(container, step, inner)
-    if _child(container, steps[-1], value) is not value:
-        raise BadPath("two values at one place")
+class _Items(dict[int, Any]):
+    """A list while it is put together: its items by position, which may come in any order."""
+
+    __slots__ = ()
+
+
+class _Tree:
+    """The object as it grows; without recursion, since a path may have any length."""
+
+    def __init__(self) -> None:
+        self._root: dict[Any, Any] = {}
+        self._lists: list[tuple[Any, Step, _Items]] = []  # outer ones first, each with where it hangs
+
+    def put(self, steps: Path, value: Any) -> None:
+        if not steps:
+            raise BadPath("a value in the place of the object")
+        container: Any = self._root
+        for step, following in pairwise(steps):
+            container = self._inner(container, step, {} if isinstance(following, str) else _Items())
+        if _child(container, steps[-1], value) is not value:
+            raise BadPath("two values at one place")
+
+    def value(self) -> dict[str, Any]:
+        for container, step, items in reversed(self._lists):
+            if max(items) >= len(items):
+                raise BadPath("a list has a gap")
+            container[step] = [items[position] for position in range(len(items))]
+        return self._root
+
+    def _inner(self, container: Any, step: Step, new: Any) -> Any:
+        found = _child(container, step, new)
+        if found is new and isinstance(new, _Items):
+            self._lists.append((container, step, new))
+        return found
 
 
 def _child(container: Any, step: Step, new: Any) -> Any:
     """What is at this step; ``new`` is put there if nothing is."""
-    if isinstance(step, str) and isinstance(container, dict):
+    if isinstance(container, dict) and isinstance(step, int) is isinstance(container, _Items):
         return container.setdefault(step, new)
-    if isinstance(step, int) and isinstance(container, list) and step <= len(container):
-        if step == len(container):
-            container.append(new)
-        return container[step]
     raise BadPath("a path that does not fit to the others")

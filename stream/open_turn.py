@@ -18,6 +18,7 @@ class OpenTurn:
     """Everything learned about one turn.
 
     Attributes:
+        max_tokens: the request's own limit of output tokens; a turn that used them up was cut, whatever it says.
         endings: what each terminal so far says, as (outcome, the provider's word).
         released: the release point was reached; a transport that breaks later changes nothing.
         violations: what broke the protocol, first one first.
@@ -26,6 +27,7 @@ class OpenTurn:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.max_tokens: int | None = None
         self.drafts = DraftQueue()
         self.calls: list[OpenCall] = []
         self.texts: list[str] = []

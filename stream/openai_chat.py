@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from .assembly import Settled
 from .chat_calls import ChatCalls
 from .dialect import DialectReader, Frame, mapping, mappings, text
+from .frames import error_in
 from .open_turn import OpenTurn
 from .turn import Dialect, TurnOutcome
 
@@ -49,8 +50,7 @@ class ChatReader(DialectReader):
         self.turn.identify(frame.get("id"))
         self.turn.count(frame.get("usage"))
         for choice in _first_choice(frame):
-            self._message(mapping(choice.get("delta")), whole=False)
-            self._finish(choice.get("finish_reason"))
+            self._choice(choice, "delta")
 
     def done(self) -> None:
         self._done = self.turn.released = True
@@ -59,8 +59,7 @@ class ChatReader(DialectReader):
         self.turn.identify(document.get("id"))
         self.turn.count(document.get("usage"))
         for choice in _first_choice(document):
-            self._message(mapping(choice.get("message")), whole=True)
-            self._finish(choice.get("finish_reason"))
+            self._choice(choice, "message")
 
     def close(self) -> None:
         if not self._reasons and self._done and not self._calls.any:
@@ -79,6 +78,12 @@ class ChatReader(DialectReader):
             message[member] = pieces if _ECHOED[member] is list else "".join(pieces)
         self._calls.describe(message, settled)
         return [message]
+
+    def _choice(self, choice: Frame, member: str) -> None:
+        if error := error_in(choice):
+            self.turn.fail(error)
+        self._message(mapping(choice.get(member)), whole=member == "message")
+        self._finish(choice.get("finish_reason"))
 
     def _message(self, delta: Frame, *, whole: bool) -> None:
         if self._done and any(delta.get(member) for member in ("content", "tool_calls", "function_call", "refusal")):

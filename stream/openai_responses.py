@@ -34,20 +34,6 @@ class ResponsesReader(DialectReader):
         self._seen: set[int] = set()  # sequence numbers
         self._spoken: set[tuple[object, ...]] = set()  # places that have told text, whole items included
         self._refused = False
-        self._handlers: dict[str, Callable[[Frame], None]] = {
-            "response.output_text.delta": self._text_delta,
-            "response.output_text.done": self._text_done,
-            "response.function_call_arguments.delta": lambda frame: self._fragment(frame, "function"),
-            "response.custom_tool_call_input.delta": lambda frame: self._fragment(frame, "custom"),
-            "response.function_call_arguments.done": lambda frame: self._final(frame, "function", "arguments"),
-            "response.custom_tool_call_input.done": lambda frame: self._final(frame, "custom", "input"),
-            "response.output_item.added": self._item_added,
-            "response.output_item.done": self._item_done,
-            "response.content_part.added": lambda frame: self._part(mapping(frame.get("part"))),
-            "response.content_part.done": lambda frame: self._part(mapping(frame.get("part"))),
-            "response.refusal.delta": lambda _: self._refuse(),
-            "response.refusal.done": lambda _: self._refuse(),
-        }
 
     def read(self, kind: str, frame: Frame) -> None:
         number = frame.get("sequence_number")
@@ -55,14 +41,16 @@ class ResponsesReader(DialectReader):
             if number in self._seen:
                 return  # a replay
             self._seen.add(number)
-        handler = self._handlers.get(kind)
+        handler = self._HANDLERS.get(kind)
         if self.turn.released and (handler or kind in TERMINALS):
             self.turn.violate(f"{kind} after the end of the response")
         if handler:
-            handler(frame)
+            handler(self, frame)
         elif kind.startswith("response."):
             response = mapping(frame.get("response"))
             self.turn.identify(response.get("id"))
+            if error := error_in(response):
+                self.turn.fail(error)
             if kind in TERMINALS:
                 self._terminal(kind, response)
 
@@ -159,8 +147,6 @@ class ResponsesReader(DialectReader):
     def _terminal(self, kind: str, response: Frame) -> None:
         self.turn.released = True
         self.turn.count(response.get("usage"))
-        if error := error_in(response):
-            self.turn.fail(error)
         self.turn.end(*_ending(kind, response))
         for position, item in enumerate(mappings(response.get("output"))):
             self._items.list_item(position, item)
@@ -191,12 +177,28 @@ class ResponsesReader(DialectReader):
                 if part.get("type") == "output_text":
                     self.turn.say(part.get("text"))
 
-    def _part(self, part: Frame) -> None:
-        if part.get("type") == "refusal":
-            self._refuse()
+    def _part(self, frame: Frame) -> None:
+        if mapping(frame.get("part")).get("type") == "refusal":
+            self._refused = True
 
-    def _refuse(self) -> None:
+    def _refusal(self, frame: Frame) -> None:
         self._refused = True
+
+    _HANDLERS: ClassVar[dict[str, Callable[[ResponsesReader, Frame], None]]] = {
+        "response.output_text.delta": _text_delta,
+        "response.output_text.done": _text_done,
+        "response.function_call_arguments.delta": lambda self, frame: self._fragment(frame, "function"),
+        "response.custom_tool_call_input.delta": lambda self, frame: self._fragment(frame, "custom"),
+        "response.function_call_arguments.done": lambda self, frame: self._final(frame, "function", "arguments"),
+        "response.custom_tool_call_input.done": lambda self, frame: self._final(frame, "custom", "input"),
+        "response.output_item.added": _item_added,
+        "response.output_item.done": _item_done,
+        "response.content_part.added": _part,
+        "response.content_part.done": _part,
+        "response.refusal.delta": _refusal,
+        "response.refusal.done": _refusal,
+    }
+    kinds = frozenset({*_HANDLERS, *TERMINALS, "response.created", "response.queued", "response.in_progress"})
 
 
 def _item_place(frame: Frame) -> tuple[object, ...]:
@@ -223,6 +225,8 @@ def _ending(kind: str, response: Frame) -> tuple[TurnOutcome, str]:
     match TERMINALS[kind]:
         case "completed" if status != "completed":
             return "withheld", f"{kind} with status {status}"
+        case "completed" if reason is not None:
+            return "withheld", f"{kind} that is incomplete: {reason}"
         case "truncated" if reason == "content_filter":
             return "filtered", "content_filter"
         case "truncated":

@@ -151,8 +151,10 @@ class Items:
         call_id = item.get("call_id") or None
         same_id = [slot for slot in free if _call_id(slot) == call_id]
         in_place = self.streamed.get(position)
-        if in_place in same_id or (in_place in free and not _call_id(in_place)):
+        if in_place in same_id or (in_place in free and not (call_id and _call_id(in_place))):
             return in_place
+        if not same_id and any(not (call_id and _call_id(slot)) for slot in free):
+            self._turn.violate("a listed call that could be one of the streamed ones")
         same = [slot for slot in same_id if arguments_of(item) in slot.finals and _name(slot) == item.get("name")]
         return next(iter(same or same_id), None)
 

@@ -68,8 +68,9 @@ class SseReader:
             yield self._dispatch()
 
     def broken(self) -> None:
-        """The transport broke: nothing more is dispatched, but wrong bytes in the last line stay wrong."""
-        self._last_line()
+        """The transport broke: nothing more is dispatched, but wrong bytes and an error in the last line stay."""
+        if last := self._last_line():
+            self._field(last)
 
     def _lines(self, block: bytes) -> Iterable[bytes]:
         if b"\r" in block:
@@ -139,6 +140,8 @@ class SseReader:
         if line == b"event":
             self._name = b""  # the field name alone
         elif line == b"data":
+            if self._data:
+                self._make_room(line)
             self._data.append(b"")
         elif name and name not in _SILENT_FIELDS and self._stray_room > 0:
             self._stray_room -= len(line) + 1

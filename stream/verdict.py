@@ -59,6 +59,8 @@ def _before_the_calls(turn: OpenTurn, broken: bool) -> tuple[TurnOutcome, str | 
             return outcome, f"the turn ended with {word!r}"
     if not turn.endings:
         return "truncated", "the stream ended without its terminal"
+    if turn.max_tokens is not None and (_tokens(turn) or 0) >= turn.max_tokens:
+        return "truncated", f"the turn used up its {turn.max_tokens} tokens"
     return "completed", None
 
 

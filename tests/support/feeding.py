@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.support.transcripts import random_pieces, single_bytes
 from toolonce.stream import TurnDecoder, TurnResult
 
 Frame = dict[str, Any]
@@ -19,6 +20,19 @@ def decoded(dialect: str, *frames: Frame | bytes, broken: bool = False) -> TurnR
     decoder = TurnDecoder(dialect)
     decoder.feed(stream(*frames))
     return decoder.abort() if broken else decoder.eof()
+
+
+def in_all_pieces(dialect: str, data: bytes, *, broken: bool = False) -> TurnResult:
+    """The result of a stream, which is the same in one piece, byte by byte and in pieces of any size."""
+    ways = [[data], single_bytes(data), random_pieces(data, seed=dialect)]
+    results = []
+    for pieces in ways:
+        decoder = TurnDecoder(dialect)
+        for piece in pieces:
+            decoder.feed(piece)
+        results.append(decoder.abort() if broken else decoder.eof())
+    assert results[0] == results[1] == results[2]
+    return results[0]
 
 
 def short(result: TurnResult) -> tuple[Any, ...]:
