@@ -35,12 +35,14 @@ from toolonce.stream.turn import ToolCall
 NAMESPACE = "chaos"
 WORKERS, SLOTS, HARNESSES = 3, 4, 6
 LEASE_MS = 1_000
+TAKES_MS = 40
+"""The work of a call. Most kills find handlers inside, before their effect or after it."""
 PAUSES_S = (0.1, 0.8)
 SERVER_SHARE = 0.2
 """Of the kills; the others hit workers."""
 REPEATED_SHARE = 0.2
 """Of the turns; they are submitted again while they run."""
-REST_S = 120
+REST_S = 60
 """How long the calls may take to come to rest once the killing has ended."""
 _TRANSIENT = (State.HELD, State.QUEUED, State.RUNNING)
 
@@ -90,7 +92,10 @@ class Harness(threading.Thread):
             yield from self.client.batch(turn_id).outcomes
 
     def _submit(self, turn_id: str) -> Batch:
-        calls = [ToolCall(kind, {"lane": turn_id}, f"call_{n}", "function", n) for n, kind in enumerate(KINDS)]
+        calls = [
+            ToolCall(kind, {"lane": turn_id, "how": {"takes_ms": TAKES_MS}}, f"call_{n}", "function", n)
+            for n, kind in enumerate(KINDS)
+        ]
         while True:  # as long as it takes: a turn that was begun is finished
             with suppress(StoreError):
                 return self.client.submit_calls(calls, turn_id=turn_id)
@@ -118,7 +123,8 @@ class Chaos:
         self._workers = [self._worker() for _ in range(WORKERS)]
         with self._submitting():
             self._kill_until(time.monotonic() + seconds)
-        wait_until(self._is_at_rest, REST_S, "all calls come to rest")
+        with suppress(AssertionError):  # what does not come to rest is counted as lost
+            wait_until(self._is_at_rest, REST_S)
         return self._count()
 
     def close(self) -> None:

@@ -54,9 +54,9 @@ class _Story:
         self._cell = cell
         self._arguments: dict[str, Any] = {"lane": "one"}
         if cell.point == "before_begin":
-            self._arguments["begin"] = True
+            self._arguments["how"] = {"begin": True}
         if cell.point == "in_renew":
-            self._arguments |= {"gate": "inside", "arm": self._crash}
+            self._arguments["how"] = {"gate": "inside", "arm": self._crash}
         self._by_harness = cell.point in HARNESS_POINTS
 
     def tell(self) -> Found:

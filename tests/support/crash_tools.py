@@ -1,13 +1,14 @@
 """The five kinds of tools that are killed in tests. What they do is one effect in the ledger that TOOLONCE_CRASH_LEDGER
-names. Where the call says so, its first attempt then arms a crash point, and each attempt waits for a gate, a file
-beside the ledger, so that a test finds it inside.
+names. A call can say how: slowly, or waiting for a gate, a file beside the ledger, so that a test finds it inside.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
+from pydantic import BaseModel
 from tenacity import wait_fixed
 
 from tests.support.crash_ledger import CrashLedger
@@ -36,45 +37,63 @@ def _gate(ledger_path: Path, name: str) -> Path:
     return ledger_path.parent / f"gate-{name}"
 
 
-def _work(call: Call, gate: str, arm: str, *, begin: bool) -> str:
+class How(BaseModel):
+    """What a call asks of its handler.
+
+    begin: say ``call.begin()`` before the effect.
+    arm: a crash point that the first attempt arms after the effect.
+    gate: wait there for this gate.
+    takes_ms: how long the work takes, half of it before the effect and half after it.
+    """
+
+    begin: bool = False
+    arm: str = ""
+    gate: str = ""
+    takes_ms: int = 0
+
+
+def _work(call: Call, how: How | None, *, begin: bool = False) -> str:
+    how = how or How()
     notes = ledger()
     notes.enter(call.key, call.tool, call.fence, call.attempt)
-    if begin:
+    time.sleep(how.takes_ms / 2000)
+    if begin or how.begin:
         call.begin()
     notes.happen(call.key, call.tool, call.fence, call.idempotency_key)
-    if arm and call.attempt == 1:
-        crashpoints.arm(arm)
-    if gate:
-        wait_until(_gate(notes.path, gate).exists, 60, f"the gate {gate} opens")
+    if call.attempt == 1 and how.arm:
+        crashpoints.arm(how.arm)
+    if how.gate:
+        wait_until(_gate(notes.path, how.gate).exists, 60, f"the gate {how.gate} opens")
+    time.sleep(how.takes_ms / 2000)
     return call.key
 
 
-def read(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
+def read(lane: str, how: How | None = None, *, call: Call) -> str:
     """Safe to repeat."""
-    return _work(call, gate, arm, begin=begin)
+    return _work(call, how)
 
 
-def idempotent(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
+def idempotent(lane: str, how: How | None = None, *, call: Call) -> str:
     """Safe to repeat with the same idempotency key."""
-    return _work(call, gate, arm, begin=begin)
+    return _work(call, how)
 
 
-def mutating(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
+def mutating(lane: str, how: How | None = None, *, call: Call) -> str:
     """Never repeated. It may say begin, but has not declared that it does."""
-    return _work(call, gate, arm, begin=begin)
+    return _work(call, how)
 
 
-def begins(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
+def begins(lane: str, how: How | None = None, *, call: Call) -> str:
     """Always says begin before its effect."""
-    return _work(call, gate, arm, begin=True)
+    return _work(call, how, begin=True)
 
 
-def reconcile(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
+def reconcile(lane: str, how: How | None = None, *, call: Call) -> str:
     """Can be asked later whether it happened."""
-    return _work(call, gate, arm, begin=begin)
+    return _work(call, how)
 
 
-def was_it_there(lane: str, gate: str = "", arm: str = "", begin: bool = False, *, call: Call) -> str:
+def was_it_there(lane: str, how: How | None = None, *, call: Call) -> str:
     """Look for the effect by the idempotency key."""
     if not ledger().has(call.idempotency_key):
         raise DidNotHappen("there is no effect of this key")
