@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..stream.batch import Batch
@@ -13,11 +14,12 @@ from . import outcome_view, render
 from .durations import seconds
 from .errors import Usage
 from .inputs import calls_of, decode, read_bytes
+from .lookup import SHOWN_DIGITS
 from .settings import open_store, require_durable
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..stream.turn import TurnResult
+    from ..store.outcomes import Outcome
     from .subcommand import Subparsers
 
 EXAMPLES = """
@@ -61,10 +63,31 @@ def run(args: argparse.Namespace) -> int:
             batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
         else:
             batch = client.submit_calls(calls, turn_id=args.turn_id, ordered=args.ordered)
-        if args.wait:
-            batch.wait(args.wait)
-    _show(args, batch, turn)
+        wait_for(batch, args.wait, scope=args.scope)
+    show(args, batch)
     return outcome_view.exit_code(batch.outcomes, waited=args.wait > 0)
+
+
+def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:
+    """Wait and tell on the way what happens; whoever stops waiting is told the truth and how to go on."""
+    try:
+        for outcome in batch.events(seconds) if seconds != 0 else ():
+            if line := _progress(outcome):
+                render.say(line)
+    finally:
+        if open_calls := sum(outcome.pending for outcome in batch.outcomes):
+            render.say(
+                f"{open_calls} of {len(batch.outcomes)} calls are not finished and go on by themselves; "
+                f"later: toolonce wait --scope {quote(scope)} {quote(batch.turn_id)}"
+            )
+
+
+def _progress(outcome: Outcome) -> str:
+    progress = outcome.marks.get("progress")
+    if not progress:
+        return ""
+    share = "" if progress["fraction"] is None else f" {progress['fraction']:.0%}"
+    return f"call {outcome.key[:SHOWN_DIGITS]} {outcome.tool}:{share} {progress['message'] or ''}".rstrip()
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -76,9 +99,10 @@ def _check(args: argparse.Namespace) -> None:
         raise Usage("--replies of --calls needs --dialect: whose messages shall it be?")
 
 
-def _show(args: argparse.Namespace, batch: Batch, turn: TurnResult | None) -> None:
+def show(args: argparse.Namespace, batch: Batch) -> None:
+    """The batch as the options ask for it: the provider's messages, JSON, or a table."""
     if args.replies:
-        echo = batch.history(args.dialect) if turn is not None else []
+        echo = batch.history(args.dialect) if batch.turn is not None else []
         render.show_json([*echo, *batch.replies(args.dialect)])
     elif args.json:
         outcomes = [outcome_view.as_json(outcome) for outcome in batch.outcomes]

@@ -1,20 +1,25 @@
-"""`toolonce wait KEY`: until a call has come to rest."""
+"""`toolonce wait`: until a call, or all calls of a turn, have come to rest."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ..store.states import State
 from ..store.waiting import Wakeups
-from . import call, render
+from ..stream.client import Client
+from ..stream.turn import DIALECTS
+from . import call, outcome_view, render
 from .call_view import as_json
 from .durations import seconds
+from .errors import Usage
 from .exit_codes import ExitCode
 from .lookup import get_record
 from .settings import open_store
 from .subcommand import add_json, command
+from .submit import show, wait_for
 
 if TYPE_CHECKING:
     from ..store.connection import Connection
@@ -24,17 +29,37 @@ if TYPE_CHECKING:
 EXAMPLES = """
 toolonce wait 3f9a2c41d07b                  exits 0 when it succeeded, 1 when it ended otherwise or the time is up
 toolonce wait 3f9a2c41d07b --timeout 5m --json
+toolonce wait --scope tenant-1/chat-42 resp_abc123 --replies --dialect openai-responses
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "wait", "Wait until a call is settled or in doubt", examples=EXAMPLES)
-    parser.add_argument("key", metavar="KEY")
+    parser = command(subparsers, "wait", "Wait until a call, or a turn, is settled or in doubt", examples=EXAMPLES)
+    parser.add_argument("key", metavar="KEY", help="of a call; or with --scope the id of a turn")
+    parser.add_argument("--scope", help="the scope that the turn was submitted in")
+    parser.add_argument("--dialect", choices=DIALECTS, help="with --replies: whose messages")
+    parser.add_argument("--replies", action="store_true", help="print the turn's results as the provider's messages")
     parser.add_argument("--timeout", type=seconds, metavar="SPAN", help="how long; for ever if not given")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.replies and not (args.scope and args.dialect):
+        raise Usage("--replies needs --scope, since it is about a turn, and --dialect")
+    return _turn(args) if args.scope else _call(args)
+
+
+def _turn(args: argparse.Namespace) -> int:
+    with ExitStack() as stack:
+        connection = stack.enter_context(open_store(args))
+        client = stack.enter_context(Client(connection.url, scope=args.scope, namespace=connection.space.name))
+        batch = client.batch(args.key)
+        wait_for(batch, args.timeout, scope=args.scope)
+    show(args, batch)
+    return outcome_view.exit_code(batch.outcomes, waited=True)
+
+
+def _call(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         found = until_rest(connection, get_record(connection, args.key), args.timeout)
     if is_pending(found):

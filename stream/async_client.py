@@ -24,6 +24,8 @@ from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, u
 from .turn import RejectedCall, ToolCall, TurnResult
 
 T = TypeVar("T")
+CONNECTIONS = 16
+"""Most connections of one client for operations; more of these than that wait their turn, a few ms each."""
 
 
 class AsyncClient:
@@ -37,9 +39,8 @@ class AsyncClient:
         namespace: str = "toolonce",
         tenant: str = "",
         keyring: Keyring | None = None,
-        connections: int = 16,
     ) -> None:
-        self._connection = AsyncConnection(url or url_from_environment(), namespace=namespace, connections=connections)
+        self._connection = AsyncConnection(url or url_from_environment(), namespace=namespace, connections=CONNECTIONS)
         keys = keyring if keyring is not None else Keyring.from_environment()
         self.terms = Terms(self._connection.space, scope, tenant, keys)
         self._specs = SpecCache()

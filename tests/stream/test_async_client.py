@@ -9,15 +9,23 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from tests.support.harness import PAY, Bench, calls
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
 from toolonce.store.execution import progress
 from toolonce.store.states import State
+from toolonce.stream import async_client
 from toolonce.stream.async_client import AsyncClient
 
 TURNS, WAITS = 200, 2_000
 CONNECTIONS = 8
+
+
+@pytest.fixture(autouse=True)
+def _few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(async_client, "CONNECTIONS", CONNECTIONS)
 
 
 def run(main: Callable[[], Any]) -> Any:
@@ -25,8 +33,8 @@ def run(main: Callable[[], Any]) -> Any:
 
 
 @asynccontextmanager
-async def client_of(bench: Bench, **more: Any) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(bench.url, scope="tenant-1/talk-1", namespace=bench.namespace, **more) as client:
+async def client_of(bench: Bench) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(bench.url, scope="tenant-1/talk-1", namespace=bench.namespace) as client:
         yield client
 
 
@@ -108,7 +116,7 @@ def test_a_cancelled_wait_leaves_the_call_running_and_the_client_usable(bench: B
 
 def test_cancelled_operations_never_hand_a_stale_reply_to_the_next(bench: Bench) -> None:
     async def main() -> None:
-        async with client_of(bench, connections=2) as client:
+        async with client_of(bench) as client:
             for n in range(40):
                 asking = asyncio.create_task(client.submit_calls(calls(n), turn_id=f"t{n}"))
                 for _ in range(n % 8):
@@ -135,7 +143,7 @@ def test_two_thousand_waits_need_one_subscription_and_few_connections(namespace:
 
 async def two_thousand_waits(bench: Bench) -> tuple[int, int]:
     """How many connections the server sees, and by how many KiB the process grew for the waits."""
-    async with client_of(bench, connections=CONNECTIONS) as client:
+    async with client_of(bench) as client:
         await asyncio.gather(*(client.submit_calls(calls(n), turn_id=f"t{n}") for n in range(TURNS)))
         batches = await asyncio.gather(*(client.batch(f"t{n % TURNS}") for n in range(WAITS)))
         before = peak_kib()
