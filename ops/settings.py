@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
-from ..store.connection import Connection, Patience
+from ..store.connection import Connection, Patience, without_password
 from ..store.durability import Durability, require
 from ..store.keys import DEFAULT_NAMESPACE
 from .embedded import ensure_server
@@ -110,4 +110,4 @@ def _connection(url: str, namespace: str, patience: Patience) -> Connection:
         connection.dedicated().close()  # connects nothing; an option of the URL that there is not shows here
         return connection
     except (ValueError, TypeError, RedisError) as error:
-        raise Usage(f"--redis {url!r}: {error}" if "namespace" not in str(error) else str(error)) from error
+        raise Usage(f"--redis {without_password(url)!r}: {error}" if "namespace" not in str(error) else str(error)) from error

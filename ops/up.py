@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ..store.connection import without_password
 from ..stream.inbox import Consumer
 from ..worker.loading import load_registry
 from . import logs, render
@@ -38,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     registry = load_registry(args.tools)
     with open_store(args, patience=PATIENCE) as connection:
         require_durable(args, connection)  # before the consumer admits anything
-        render.say(f"the store is at {connection.url}; harnesses: export {REDIS}={connection.url}")
+        shown = without_password(connection.url)
+        render.say(f"the store is at {shown}; harnesses: export {REDIS}={shown}")
         with _consumer(connection):
             return work(args, connection, registry)
 

@@ -8,6 +8,7 @@ Threads share a pool of connections; a slot of a worker keeps one of its own (`d
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -198,3 +199,8 @@ def pause(tries: int) -> float:
 def brief(error: RedisError | OSError) -> str:
     """An error of the line in a few words."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown and logged."""
+    return re.sub(r"(?<=://)[^/]*@", "***@", url)

@@ -211,6 +211,7 @@ POISON: dict[str, dict[str, Any]] = {
     "too many": {"turn": "1", "calls": [{"name": "look"}] * 1025},
     "no UTF-8": {"turn": b"\xff", "calls": [pay(1)]},
     "calls in no UTF-8": {"turn": "1", "calls": b'[{"name": "\xff"}]'},
+    "more fields than a script can take": {f"field{number}": "x" for number in range(10_000)},
     "no dialect": {"turn": "1", "body": "data: {}\n\n"},
     "a dialect that is none": {"turn": "1", "body": "data: {}\n\n", "dialect": "morse"},
     "intent that is no object": {"turn": "1", "calls": [pay(1)], "intent": "[1]"},
