@@ -110,4 +110,5 @@ def _connection(url: str, namespace: str, patience: Patience) -> Connection:
         connection.dedicated().close()  # connects nothing; an option of the URL that there is not shows here
         return connection
     except (ValueError, TypeError, RedisError) as error:
-        raise Usage(f"--redis {without_password(url)!r}: {error}" if "namespace" not in str(error) else str(error)) from error
+        about_url = "namespace" not in str(error)
+        raise Usage(f"--redis {without_password(url)!r}: {error}" if about_url else str(error)) from error

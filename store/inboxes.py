@@ -9,7 +9,6 @@ from .admission import InboxEntry
 from .keys import Namespace
 from .scripts import Arg, Invocation, load
 
-
 FIELDS_KEPT = 50
 """Of a strange entry, to look at: a readable one has at most ten. Lua can take some thousands at once, and no more."""
 
