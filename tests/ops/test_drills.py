@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,7 @@ class Drill:
     def findings(self) -> set[str]:
         return {finding["code"] for finding in self("doctor", "--json").json["findings"]}
 
-    def submit(self, tmp: Path, *calls: dict[str, object], turn: str = "t") -> Said:
+    def submit(self, tmp: Path, *calls: Mapping[str, object], turn: str = "t") -> Said:
         path = tmp / "calls.json"
         path.write_text(json.dumps(calls))
         return self("submit", "--scope", "s", "--turn-id", turn, "--calls", str(path), "--wait", "0")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +36,22 @@ class CommandLine:
 
     def __call__(self, *words: str, place: Sequence[str] | None = None) -> Said:
         self._capsys.readouterr()
-        try:
-            code = main([*words, *(self._place if place is None else place)])
-        except SystemExit as end:  # argparse ends so, with --help and with errors of usage
-            code = int(end.code or 0)
+        with _logger_as_it_was():
+            try:
+                code = main([*words, *(self._place if place is None else place)])
+            except SystemExit as end:  # argparse ends so, with --help and with errors of usage
+                code = int(end.code or 0)
         out, err = self._capsys.readouterr()
         return Said(code, out, err)
+
+
+@contextmanager
+def _logger_as_it_was() -> Iterator[None]:
+    """A command sets up logs for its process, which is the whole session's here."""
+    logger = logging.getLogger("toolonce")
+    before = logger.handlers, logger.propagate, logger.level
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate = before[0], before[1]
+        logger.setLevel(before[2])

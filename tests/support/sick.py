@@ -16,7 +16,7 @@ from tests.support.scene import spec
 from toolonce.ops.vitals import Vitals
 from toolonce.worker.roster import FIELD, Report
 
-Sickness = Callable[[LiveScene], None]
+Sickness = Callable[[LiveScene], object]
 Rewriting = Callable[[Vitals], Vitals]
 
 
@@ -34,12 +34,12 @@ def full_memory(scene: LiveScene) -> None:
 
 
 def replica(scene: LiveScene) -> None:
-    scene.live.redis.execute_command("REPLICAOF", "127.0.0.1", "1")
+    scene.live.connection.command("REPLICAOF", "127.0.0.1", "1")
 
 
 def user_without(rules: str) -> Sickness:
     def bar(scene: LiveScene) -> None:
-        scene.live.redis.execute_command("ACL", "SETUSER", "default", *rules.split())
+        scene.live.connection.command("ACL", "SETUSER", "default", *rules.split())
 
     return bar
 
@@ -118,7 +118,7 @@ def info(name: str, value: str) -> Rewriting:
 
 
 def replicas(behind: int) -> Rewriting:
-    line = f"ip=10.0.0.2,port=6379,state=online,offset={10_000_000 - behind},lag=1"
+    line = f"ip=replica.example.org,port=6379,state=online,offset={10_000_000 - behind},lag=1"
     told = {"role": "master", "connected_slaves": "1", "slave0": line, "master_repl_offset": "10000000"}
     return lambda vitals: replace(vitals, info={**vitals.info, **told})
 

@@ -68,7 +68,7 @@ def _content(client: redis.Redis, key: str) -> Any:
         case "stream":
             return client.xrange(key)
         case other:
-            raise ValueError(f"{key}: a {other} is not dumped")
+            raise ValueError(f"{key}: a {other!r} is not dumped")
 
 
 def fill(scene: LiveScene) -> None:
