@@ -44,6 +44,12 @@ class Executor:
             Abandoned: the handler overran its limit and this thread was replaced; it has to end.
         """
         hold = self._desk.leases.hold(run, asked_at)
+        try:
+            self._carry_out(run, hold, sends)
+        finally:
+            self._desk.leases.drop(hold)  # whatever happened here: a lease that nobody works under must run out
+
+    def _carry_out(self, run: Run, hold: Hold, sends: Sends) -> None:
         ready = self._prepare(run)
         if run.cancel_requested:
             ready = Refuse(cancelled(run).ending)

@@ -84,15 +84,18 @@ class Door:
         self._failures = 0
 
     def next(self, *, wait: bool = True) -> Delivery | None:
-        """The next pointer; None after a while without one, or without the store."""
-        try:
-            delivery = self._intake.take(self._place, self._link, wait=wait)
-        except (RedisError, OSError) as error:
-            self._pause(error)
-            return None
-        self._failures = 0
-        self._move(found=delivery is not None)
-        return delivery
+        """The next pointer; None after a while without one, or without the store. Not waiting, all queues are asked."""
+        for _ in range(1 if wait else len(self._intake.queues)):
+            try:
+                delivery = self._intake.take(self._place, self._link, wait=wait)
+            except (RedisError, OSError) as error:
+                self._pause(error)
+                return None
+            self._failures = 0
+            self._move(found=delivery is not None)
+            if delivery:
+                return delivery
+        return None
 
     def _move(self, *, found: bool) -> None:
         """Stay where there is work, but not for ever away from home; else look at the next queue."""

@@ -99,7 +99,8 @@ class Process:
         self._registry = registry
         self._options = options
         self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
-        self.name = options.name or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+        # Never the same twice: RQ refuses a name whose last bearer was killed and still stands in its list.
+        self.name = f"{options.name or f'{socket.gethostname()}-{os.getpid()}'}-{uuid.uuid4().hex[:6]}"
         self._tally = Tally()
         high_water = HighWater()
         self._sweep = Sweep(connection, self.name, high_water, lease_ms=options.lease_ms, retention=options.retention)

@@ -26,6 +26,8 @@ from .persist import Sends
 from .running import Abandoned
 
 _LOG = logging.getLogger("toolonce.worker")
+_BURST_PAUSE_S = 0.02
+"""Between looks at an empty queue while others still work, and may add to it."""
 
 
 class Slots:
@@ -96,8 +98,10 @@ class Slots:
         while not self.draining.is_set():
             delivery = door.next(wait=not self._burst)
             if delivery is None:
-                if self._burst and not self._busy:
-                    return
+                if self._burst:
+                    if not self._busy:
+                        return
+                    self.draining.wait(_BURST_PAUSE_S)
                 continue
             reach("after_blmove")
             if self.draining.is_set():

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, NoReturn
@@ -106,8 +107,9 @@ def _run_and_exit(work: Callable[[], None]) -> NoReturn:
     except BaseException as error:
         _complain(f"the process of a tool failed: {error!r}")
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(Exception):  # nothing may lead back from here
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 

@@ -19,8 +19,9 @@ from toolonce.store.keyring import Keyring
 from toolonce.store.states import State
 from toolonce.worker import Registry
 from toolonce.worker.checks import check_start
-from toolonce.worker.process import Options
+from toolonce.worker.process import Options, Process
 from toolonce.worker.roster import read_roster
+from toolonce.worker.signals import Signals
 
 
 def test_a_drain_takes_nothing_new_and_finishes_what_runs(site: Site) -> None:
@@ -127,6 +128,29 @@ def test_a_lease_that_protects_nothing_is_refused() -> None:
     for lease_ms in (0, -1, 10):
         with pytest.raises(ValueError, match="protects nothing"):
             check_start(tools, Options(lease_ms=lease_ms), Keyring())
+
+
+def test_a_burst_worker_ends_when_all_its_queues_are_empty(site: Site) -> None:
+    registry, ran = Registry(), []
+    for name in ("a", "b", "c"):
+        registry.tool(name=name, queue=f"queue-{name}")(lambda name=name: ran.append(name))
+    site.publish(registry)
+    for name in ("c", "a", "c", "b"):
+        site.submit(name)
+
+    worker = Process(site.connection, registry, Options(concurrency=2, burst=True), keyring=Keyring())
+    with Signals() as signals:
+        assert worker.live(signals) == 0
+
+    assert sorted(ran) == ["a", "b", "c", "c"]
+
+
+def test_two_workers_of_one_name_do_not_keep_each_other_out(site: Site) -> None:
+    """A killed worker still stands in RQ's list when its supervisor starts the next one."""
+    with site.worker(more=("--name", "billing-1")) as first:
+        first.kill9()
+        with site.worker(more=("--name", "billing-1")):
+            site.wait_for(site.submit("put", what="x"), State.SUCCEEDED)
 
 
 def test_it_works_as_process_1(site: Site) -> None:
