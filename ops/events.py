@@ -25,7 +25,7 @@ class Event:
 def recent(connection: Connection, most: int) -> list[Event]:
     """The last events, oldest first."""
     entries = connection.command("XREVRANGE", connection.space.events, "+", "-", "COUNT", max(1, most))
-    return [_read(entry) for entry in reversed(entries)]
+    return [read_entry(entry) for entry in reversed(entries)]
 
 
 def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) -> Iterator[Event]:
@@ -41,11 +41,12 @@ def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) ->
             reply = link.command(*words)
             for entry in reply[0][1] if reply else ():
                 after = entry[0]
-                yield _read(entry)
+                yield read_entry(entry)
     finally:
         link.close()
 
 
-def _read(entry: list[Any]) -> Event:
+def read_entry(entry: list[Any]) -> Event:
+    """An entry of the stream as an event."""
     fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
     return Event(entry[0], fields[b"call"].decode(), json.loads(fields[b"event"]))

@@ -9,6 +9,7 @@ from ..store.reading import Stats, stats
 from ..store.specs import published
 from ..store.states import State
 from . import render
+from .rates import rates
 from .settings import open_store
 from .subcommand import add_json, command
 
@@ -28,7 +29,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
-        view = as_json(read_stats(connection))
+        got = read_stats(connection)
+        view = {**as_json(got), "per_second": rates(connection, got.read_at)}
     if args.json:
         render.show_json(view)
     else:
@@ -88,6 +90,8 @@ def _show(view: dict[str, Any]) -> None:
         print(f"{view['states'][State.UNKNOWN]} in doubt: see `toolonce calls --state unknown`")
     if "went_back" in view["flags"]:
         print("the store has lost writes: mutating calls are held; see `toolonce recover --help`")
+    per_second = view["per_second"]
+    print("per second: " + ", ".join(f"{per_second[name]:g} {name}" for name in ("admitted", "claimed", "settled")))
     print()
     rows = [
         (render.state(state), number, _age(view["oldest_ms"].get(state))) for state, number in view["states"].items()
