@@ -1,6 +1,7 @@
 """The way in and back: provider streams to turns and calls, outcomes to replies."""
 
 from .async_client import AsyncBatch, AsyncClient
+from .attempt import Cancel
 from .batch import Batch
 from .bodies import decode_body
 from .catalogue import CATALOGUE, Catalogue, MessageCode
@@ -28,19 +29,23 @@ from .guess import guess_dialect
 from .limits import Limits
 from .messages import for_user, message_code
 from .parallel import forbid_parallel_calls
+from .provider import Aborted, Budget, Watch, read_turn, sending
 from .reply_answers import for_model
 from .turn import DIALECTS, Dialect, ProviderError, RejectedCall, ToolCall, TurnOutcome, TurnResult
 
 __all__ = [
     "CATALOGUE",
     "DIALECTS",
+    "Aborted",
     "ArgumentsDraft",
     "AsyncBatch",
     "AsyncClient",
     "Batch",
+    "Budget",
     "CallComplete",
     "CallDropped",
     "CallOpened",
+    "Cancel",
     "Catalogue",
     "Client",
     "Conversation",
@@ -70,10 +75,13 @@ __all__ = [
     "TurnTruncated",
     "TurnWithheld",
     "UnknownDialect",
+    "Watch",
     "decode_body",
     "for_model",
     "for_user",
     "forbid_parallel_calls",
     "guess_dialect",
     "message_code",
+    "read_turn",
+    "sending",
 ]

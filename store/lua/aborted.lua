@@ -4,9 +4,10 @@
 -- ARGV    = the note as JSON with an id of its own, "" to note nothing; most notes to return
 -- RETURNS per note, newest first: note, when it was made in ms
 -- INVARIANT a note that comes twice is kept once; the newest 10,000 are kept.
+local MOST = 10000
 local notes = root .. 'aborted'
-if ARGV[1] ~= '' and redis.call('ZADD', notes, 'NX', whole(now), ARGV[1]) == 1 then
-  redis.call('ZREMRANGEBYRANK', notes, 0, -10001)
+if ARGV[1] ~= '' and redis.call('ZADD', notes, 'NX', whole(now), ARGV[1]) == 1 and redis.call('ZCARD', notes) > MOST then
+  redis.call('ZPOPMIN', notes)
 end
 local most = tonumber(ARGV[2])
 return most > 0 and redis.call('ZREVRANGE', notes, 0, most - 1, 'WITHSCORES') or {}
