@@ -86,11 +86,16 @@ def judge_text(text: str, limits: Limits) -> Judged:
 def judge_value(value: Any, limits: Limits) -> Judged:
     """Judge arguments that were parsed with their frame."""
     reason = _fault(value, limits)
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        text = ""
+    text = json_text(value)
     return Judged(None, text, reason) if reason else Judged(value, text)
+
+
+def json_text(value: Any, *, sorted_members: bool = False) -> str:
+    """The value as JSON; empty where it is deeper than the standard writer goes (no such text is empty otherwise)."""
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=sorted_members)
+    except RecursionError:
+        return ""
 
 
 def judge_free_text(pieces: list[Any]) -> Judged:

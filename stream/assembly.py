@@ -5,11 +5,10 @@ Decides which calls are one event that came twice, and positions. Must not know 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from .arguments import Judged, Unusable, judge_free_text, judge_pieces
+from .arguments import Judged, Unusable, json_text, judge_free_text, judge_pieces
 from .limits import Limits
 from .open_turn import OpenCall
 from .turn import RejectedCall, ToolCall
@@ -80,7 +79,7 @@ def _is_repeat(call: OpenCall, judged: Judged, seen: set[tuple[str, ...]]) -> bo
     """Whether this is one event that came twice: id, name and arguments all equal. Without an id it never is."""
     if not call.call_id:
         return False
-    same = judged.text if judged.reason else json.dumps(judged.value, sort_keys=True)
+    same = judged.text if judged.reason else json_text(judged.value, sorted_members=True) or judged.text
     key = (call.kind or "function", call.call_id, call.name, judged.reason or "", same)
     known = key in seen
     seen.add(key)

@@ -7,12 +7,11 @@ Must not know dialects. No draft is a ``ToolCall``; nothing that admits calls ta
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from json import dumps
 from typing import Any
 
 from jiter import from_json
 
-from .arguments import without_placeholder
+from .arguments import json_text, without_placeholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,8 @@ Draft = TextDraft | CallOpened | ArgumentsDraft | CallComplete | CallDropped | T
 
 
 def shown(piece: Any) -> str:
-    """A piece of arguments as text; an object from inside a frame is shown as JSON."""
-    return piece if type(piece) is str else dumps(piece, ensure_ascii=False)
+    """A piece of arguments as text; an object from inside a frame is shown as JSON, one that is too deep not at all."""
+    return piece if type(piece) is str else json_text(piece)
 
 
 class DraftQueue:

@@ -5,9 +5,9 @@ Decides which listed item is which streamed one, and what a call's final text is
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from .arguments import json_text
 from .dialect import Frame, without
 from .open_turn import OpenCall, OpenTurn
 from .turn import Kind
@@ -108,7 +108,7 @@ def _name(slot: Slot) -> str | None:
 
 
 def _as_text(final: Any) -> str:
-    return final if isinstance(final, str) else json.dumps(final)
+    return final if isinstance(final, str) else json_text(final)
 
 
 class Items:

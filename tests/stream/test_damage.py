@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import Frame, decoded, short
+from tests.support.feeding import Frame, decoded, short, stream
 from toolonce.stream import DIALECTS, ArgumentsDraft, Limits, TurnDecoder, decode_body
 from toolonce.stream.arguments import judge_text
 
@@ -169,3 +169,18 @@ def test_a_server_tool_whose_input_is_cut_goes_back_empty() -> None:
     result = decoded("anthropic", START, opened, cut, ENDED[0], ended, ENDED[2])
 
     assert result.assistant == (server,)
+
+
+def test_a_nesting_limit_above_what_the_standard_library_can_do_raises_nothing() -> None:
+    deep = '{"a":' * 4000 + "1" + "}" * 4000
+    whole = (
+        b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"1","name":"f","args":%s}}]},' % deep.encode()
+    )
+    streams = {
+        "openai-chat": stream(chat(tool_calls=[{"index": 0, "id": "c", "function": {"name": "f", "arguments": deep}}])),
+        "google-generate": whole + b'"finishReason":"STOP"}]}\n\n',
+    }
+    for dialect, data in streams.items():
+        decoder = TurnDecoder(dialect, limits=Limits(nesting=5000))
+        decoder.feed(data if dialect == "google-generate" else data + stream(*CHAT_END))
+        assert len(decoder.eof().calls) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from toolonce.stream import DIALECTS, TurnDecoder
 
 CALLS = [WireCall("c1", "f", ('{"a":', '"\u00e9"', "}")), WireCall("c2", "g", ("{", "}"))]
 GOOD: dict[str, bytes] = {dialect: RENDER[dialect](CALLS, [0, 1, 0, 1, 0], "Hi") for dialect in DIALECTS}
-WANT = ("completed", [("f", "c1", {"a": "\u00e9"}), ("g", "c2", {})], [])
+WANT: tuple[Any, ...] = ("completed", [("f", "c1", {"a": "\u00e9"}), ("g", "c2", {})], [])
 NAMED = ("openai-responses", "anthropic", "google-interactions")  # their frames have kinds
 
 everywhere = pytest.mark.parametrize("dialect", DIALECTS)
@@ -23,7 +24,7 @@ everywhere = pytest.mark.parametrize("dialect", DIALECTS)
 def with_everywhere(dialect: str, extra: bytes) -> set[str]:
     """The outcomes of the good turn with something more before, between and after its events."""
     events = GOOD[dialect].split(b"\n\n")[:-1]
-    outcomes = set()
+    outcomes: set[str] = set()
     for place in range(len(events) + 1):
         before, after = events[:place], events[place:]
         data = b"".join(event + b"\n\n" for event in before) + extra + b"".join(event + b"\n\n" for event in after)
