@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -33,6 +36,7 @@ from toolonce.stream.turn import ToolCall  # noqa: E402
 
 NAPS = 200
 PATIENCE_S = 240
+_SILENT: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
 
 
 def main() -> int:
@@ -62,8 +66,8 @@ def compare(rivals: list[Rival], calls: int, rounds: int) -> dict[str, float]:
 
 def drain(rival: Rival, count: int) -> float:
     """Fill the queue, start the worker, and measure until the last handler has run."""
-    with site() as (server, path):
-        rival.fill(server.url, count)
+    with site() as (_, url, path):
+        rival.fill(url, count)
         with workers(rival.worker, rival.processes):
             wait_until(lambda: len(marks.read(path)) >= count, PATIENCE_S, f"{rival.name} runs {count} jobs")
         return marks.rate([moment for _, moment in marks.read(path)])
@@ -84,7 +88,7 @@ def show(rates: dict[str, float]) -> None:
 
 def latency() -> None:
     """From submit to the handler's first line, against durable SETs; replays against GETs; memory per call."""
-    with site() as (server, path), workers(our_worker(), 1), Client(server.url, scope="bench") as client:
+    with site() as (server, url, path), workers(our_worker(), 1), Client(url, scope="bench") as client:
         client_ready(server)
         waits = [one_wait(client, path, n) for n in range(150)]
         with server.client() as redis:
@@ -102,10 +106,10 @@ def latency() -> None:
 
 def memory() -> None:
     """Bytes of the server's memory per queued call, and per settled one."""
-    with site() as (server, path), server.client() as redis:
-        fill_ours(server.url, 50)
+    with site() as (server, url, path), server.client() as redis:
+        fill_ours(url, 50)
         before = redis.info("memory")["used_memory_dataset"]
-        fill_ours(server.url, 2050)
+        fill_ours(url, 2050)
         queued = (redis.info("memory")["used_memory_dataset"] - before) / 2000
         with workers(our_worker(), 1):
             wait_until(lambda: len(marks.read(path)) >= 2050, PATIENCE_S, "all have run")
@@ -116,8 +120,8 @@ def memory() -> None:
 def naps() -> None:
     """200 calls that sleep 50 ms, 50 at once: 200 ms is what it takes at best."""
     for tool in ("nap", "nap_async"):
-        with site() as (server, path):
-            fill_ours(server.url, NAPS + 50, tool)
+        with site() as (_, url, path):
+            fill_ours(url, NAPS + 50, tool)
             with workers(our_worker(50), 1):
                 wait_until(lambda path=path: len(marks.read(path)) >= NAPS + 50, PATIENCE_S, "all have slept")
             ended = sorted(moment for _, moment in marks.read(path))[50:]
@@ -152,26 +156,27 @@ def per_second(action: object, times: int) -> float:
 
 
 @contextmanager
-def site() -> Iterator[tuple[RealServer, Path]]:
+def site() -> Iterator[tuple[RealServer, str, Path]]:
     """A fresh durable server and a fresh file of marks, named to all that is started inside."""
-    with RealServer() as server, tempfile.TemporaryDirectory() as folder:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    url = f"redis://127.0.0.1:{port}/0"  # not all of them know unix sockets
+    with RealServer(port=port, bind="127.0.0.1") as server, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "marks"
-        os.environ |= {"BENCH_REDIS": server.url, "TOOLONCE_REDIS_URL": server.url, marks.FILE: str(path)}
-        yield server, path
+        os.environ |= {"BENCH_REDIS": url, "TOOLONCE_REDIS_URL": url, marks.FILE: str(path)}
+        yield server, url, path
 
 
 @contextmanager
 def workers(command: tuple[str, ...], count: int) -> Iterator[None]:
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
-    started = [
-        subprocess.Popen(command, cwd=HERE, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
-        for _ in range(count)
-    ]
+    started = [subprocess.Popen(command, cwd=HERE, env=environment, **_SILENT) for _ in range(count)]
     try:
         yield
     finally:
         for process in started:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # some have started others
             process.wait()
 
 
