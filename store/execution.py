@@ -1,4 +1,5 @@
-"""What a worker says about a call it has taken: claim, renew, begin, settle, release, interrupt.
+"""What a worker says about a call it has taken: claim, renew, declare, begin, settle, release,
+interrupt.
 
 Each function is one atomic script on Redis time. All but claim are accepted while state and fence still match, even
 past the lease; none can overwrite what a successor, or an operator, has written.
@@ -153,6 +154,13 @@ def renew(space: Namespace, runs: Sequence[tuple[str, int]], *, lease_ms: int) -
 def begin(space: Namespace, run: Run) -> Invocation[str]:
     """Write that the effect may start from here on: ``begun``, ``cancel`` (nothing written) or ``lost``."""
     return Invocation(load("begin"), space.root, (run.call, run.fence), lambda reply: reply.decode())
+
+
+def declare(space: Namespace, run: Run) -> Invocation[str]:
+    """Write the run's effect and `begins` into its record, before its handler is entered: ``declared`` or ``lost``.
+    For a tool that has become stricter since the call was admitted."""
+    args = (run.call, run.fence, run.effect, int(run.begins))
+    return Invocation(load("declare"), space.root, args, lambda reply: reply.decode())
 
 
 @dataclass(frozen=True, slots=True)

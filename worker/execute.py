@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..store.crashpoints import reach
 from ..store.errors import KeyringMissing, StoreUnavailable
-from ..store.execution import Ending, Run, release, settle
+from ..store.execution import Ending, Run, declare, release, settle
 from ..store.outcomes import Failure
 from ..store.specs import Effect
 from ..store.states import State
@@ -20,7 +20,7 @@ from .ends import End, Kind, classify
 from .lease import Hold
 from .persist import Sends
 from .policy import cancelled
-from .preparing import GiveBack, Ready, Refuse, prepare, refuse
+from .preparing import GiveBack, Ready, Refuse, prepare, refuse, strictest
 from .registry import Registry
 from .running import Runner
 from .spans import HandlerSpan
@@ -56,6 +56,7 @@ class Executor:
         if not isinstance(ready, Ready):
             self._close(run, hold, ready, sends)
             return
+        run = self._as_declared(run, hold, ready, sends)
         attempt = Attempt(self._desk, run, hold, ready)
         barred = self._ask(attempt, ready) or self._too_late(hold, sends)
         if barred:
@@ -76,6 +77,24 @@ class Executor:
             why = type(error).__name__ if run.secret else classify(error).message
             _LOG.error("call %s: its arguments cannot be read: %s", run.call, why, exc_info=not run.secret)
             return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {why}"))
+
+    def _as_declared(self, run: Run, hold: Hold, ready: Ready, sends: Sends) -> Run:
+        """The run as the tool here declares it, where that is stricter than what the record says."""
+        strict = strictest(run, ready.tool.spec)
+        if strict == run:
+            return run
+        _LOG.warning("call %s: tool %s has become stricter since it was admitted", run.call, run.tool)
+        request = declare(self._desk.connection.space, strict)
+        try:
+            word = self._desk.persistence.write(sends, request, what=f"the declaration of call {run.call}")
+        except StoreUnavailable as error:
+            _LOG.error("call %s: %s", run.call, error)
+            word = "lost"
+        if word == "lost":
+            hold.standing = "lost"
+            return run
+        hold.run = strict
+        return strict
 
     def _ask(self, attempt: Attempt, ready: Ready) -> GiveBack | Refuse | None:
         match consult(self._registry.hook, attempt.entry.call, ready.values, approved=attempt.run.approved):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from redis.exceptions import RedisError
+
 from ..store.connection import Connection
 from ..store.errors import StoreError
 from ..store.execution import interrupt
@@ -21,7 +23,7 @@ def interrupt_all(connection: Connection, leases: Leases, reason: str) -> None:
     for hold in leases.held():
         try:
             became = connection.run(interrupt(connection.space, hold.run, reason=reason))
-        except StoreError as error:
+        except (StoreError, RedisError) as error:
             _LOG.error("the store does not hear what is given up; its leases will tell: %s", error)
             return
         leases.drop(hold)

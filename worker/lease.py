@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+from redis.exceptions import RedisError
+
 from ..store.connection import Connection
 from ..store.crashpoints import reach
 from ..store.errors import StoreError
@@ -111,5 +113,5 @@ class Leases:
         while not self._ended.wait(self.lease_ms / 3000):
             try:
                 self.renew_now()
-            except StoreError as error:
+            except (StoreError, RedisError) as error:  # RedisError: a full disk, a replica, ...: the next round may do
                 _LOG.warning("leases could not be renewed: %s", error)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..store.execution import Ending, Run
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
 from ..store.sealing import secret_texts, unseal
+from ..store.specs import Effect, ToolSpec
 from ..store.states import State
 from ..store.validation import validate
 from .registry import Registry
@@ -71,6 +72,16 @@ def prepare(run: Run, registry: Registry, keyring: Keyring) -> Ready | GiveBack 
         return refuse(values) if run.version == tool.spec.version else GiveBack("no_worker")
     secrets = secret_texts(arguments, tool.spec.secret) if run.secret else ()
     return Ready(tool, named, values, secrets)
+
+
+def strictest(run: Run, spec: ToolSpec) -> Run:
+    """The run under the stricter of two declarations: of the tool that the call was admitted for, and of the one that
+    is here now. A deploy may have made it mutating, or may have dropped ``begins`` together with ``call.begin()``: a
+    handler that never says it must not pass for one that has not come so far."""
+    if spec.effect is not Effect.MUTATING:
+        return run
+    begins = spec.begins and (run.begins or run.effect is not Effect.MUTATING)
+    return replace(run, effect=Effect.MUTATING, begins=begins)
 
 
 def refuse(failure: Failure) -> Refuse:
