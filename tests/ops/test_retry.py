@@ -113,3 +113,21 @@ def test_of_two_operators_one_wins_and_the_other_is_told_what_happened(
     assert "succeeded by now" in said.out
     assert scene.state(run.call) == "succeeded"
     assert [event["actor"] for event in scene.record(run.call).history][-1] == "bob"
+
+
+def test_a_word_about_an_earlier_attempt_does_not_reach_a_later_one(
+    scene: LiveScene, toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is the same again, and the fence is not: what alice knows is about a run that is history."""
+    scene.publish(spec("pay"))
+    run = scene.unknown("a")
+    stale = scene.record(run.call)
+    toolonce("retry", run.call, "--reason", "bob", "--yes")
+    later = scene.lost(scene.take(lease_ms=1))
+    monkeypatch.setattr("toolonce.ops.targets.get_record", lambda *_: stale)
+
+    said = toolonce("retry", run.call, "--reason", "r", "--yes")
+
+    assert said.code == 1
+    assert f"unknown by now (fence {later.fence})" in said.out
+    assert scene.state(run.call) == "unknown"

@@ -61,7 +61,10 @@ class LiveScene(Scene):
     def unknown(self, call_id: str, **more: Any) -> Run:
         """A call whose worker died: claimed for a moment, never settled, found by the sweep."""
         self.submit(call_id, **more)
-        run = self.take(lease_ms=1)
+        return self.lost(self.take(lease_ms=1))
+
+    def lost(self, run: Run) -> Run:
+        """The same run, once the sweep has found that its worker is gone."""
 
         def found() -> bool:
             self.live.run(reclaim(self.space, "sweeper"))
