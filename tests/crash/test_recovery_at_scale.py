@@ -47,6 +47,7 @@ def _leave_orphans(site: Site, server: redis.Redis) -> None:
             pipe.execute()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_twenty_thousand_orphans_do_not_hold_up_a_new_call(namespace: str, tmp_path: Path) -> None:
     with RealServer(appendfsync="no") as server:  # it is about the order of things; no fsync is needed for that

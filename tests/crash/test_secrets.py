@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import redis
 
+from tests.support.crash_nursery import Nursery
 from tests.support.crash_secrets import MARKER, tools
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
@@ -104,15 +105,15 @@ def _seal_into_inbox(connection: Connection, keyring: Keyring) -> None:
     connection.command("XADD", space.inbox("tenant-1"), "*", *(word for pair in entry.items() for word in pair))
 
 
-def _command_lines(server: RealServer, keys: list[str]) -> Iterator[str]:
+def _command_lines(nursery: Nursery, server: RealServer, keys: list[str]) -> Iterator[str]:
     """What people are shown, in words and in JSON."""
     for words in (
         *(("call", key) for key in keys), *(("call", key, "--json") for key in keys), ("stats",), ("workers",),
         ("calls", "--state", "succeeded", "--json"), ("calls", "--state", "failed"), ("calls", "--state", "refused"),
         ("replay", keys[0]), ("doctor",), ("tools", "check", "--tools", "tests.support.crash_secrets:tools"),
     ):  # fmt: skip
-        with Child.python("-m", "toolonce.ops", *words, *_place(server)) as command:
-            command.wait()
+        with nursery.start("toolonce", *words, *_place(server), env={VARIABLE: KEYS}) as command:
+            command.wait_until_gone()
             yield command.output
 
 
@@ -121,7 +122,7 @@ def _place(server: RealServer) -> tuple[str, ...]:
 
 
 @pytest.mark.timeout(240)
-def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring) -> None:
+def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, nursery: Nursery) -> None:
     """O3-11: in Redis keys, in its append-only file, in what it is sent, in logs, answers and what people are shown."""
     connection = Connection(own_server.url, namespace=NAMESPACE)
     client = Client(own_server.url, scope="tenant-1/talk-1", namespace=NAMESPACE)
@@ -146,7 +147,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring) 
         wait_until(lambda: batch.refresh()[7].state is State.FAILED, 30, "the unclear one is read back")
         again = _submit(client, keyring)
         keys = [outcome.key for outcome in again]
-        shown = list(_command_lines(own_server, keys[:5]))
+        shown = list(_command_lines(nursery, own_server, keys[:5]))
         worker.terminate()
         consumer.terminate()
 
@@ -165,6 +166,8 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring) 
         "values": repr([outcome.value for outcome in again]),
     }
     assert all(places.values())
+    assert all(shown)
+    assert "***" in places["shown"]
     assert [place for place, text in places.items() if MARKER in text] == []
     client.close()
     connection.close()

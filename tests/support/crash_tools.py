@@ -93,6 +93,11 @@ def reconcile(lane: str, how: How | None = None, *, call: Call) -> str:
     return _work(call, how)
 
 
+def again(lane: str, how: How | None = None, *, call: Call) -> str:
+    """Is run again where it is read back that it did not happen."""
+    return _work(call, how)
+
+
 def was_it_there(lane: str, how: How | None = None, *, call: Call) -> str:
     """Look for the effect by the idempotency key."""
     if not ledger().has(call.idempotency_key):
@@ -103,10 +108,15 @@ def was_it_there(lane: str, how: How | None = None, *, call: Call) -> str:
 def _registry(*, concurrency: int, order_by: tuple[str, ...]) -> Registry:
     registry = Registry()
 
-    def register(handler: Handler, effect: Effect, *, begins: bool = False) -> Tool:
-        retry = Retry(10, wait_fixed(0.02))
+    def register(handler: Handler, effect: Effect, *, begins: bool = False, rerun_absent: bool = False) -> Tool:
         tool = registry.tool(
-            effect=effect, begins=begins, timeout=0, retry=retry, concurrency=concurrency, order_by=order_by
+            effect=effect,
+            begins=begins,
+            rerun_absent=rerun_absent,
+            timeout=0,
+            retry=Retry(10, wait_fixed(0.02)),
+            concurrency=concurrency,
+            order_by=order_by,
         )
         return tool(handler)
 
@@ -115,6 +125,7 @@ def _registry(*, concurrency: int, order_by: tuple[str, ...]) -> Registry:
     register(mutating, Effect.MUTATING)
     register(begins, Effect.MUTATING, begins=True)
     register(reconcile, Effect.MUTATING).reconcile(was_it_there)
+    register(again, Effect.MUTATING, rerun_absent=True).reconcile(was_it_there)
     return registry
 
 

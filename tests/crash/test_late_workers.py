@@ -1,0 +1,68 @@
+"""A worker that is stopped between its claim and the handler, and wakes up when others have decided already (G1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.crash_nursery import Nursery, Sprout
+from tests.support.crash_site import CrashSite
+from tests.support.wait import wait_until
+from toolonce.store.operators import Seen, Word, retry
+from toolonce.store.states import State
+
+
+@pytest.fixture
+def place(nursery: Nursery, tmp_path: Path) -> Iterator[CrashSite]:
+    with CrashSite(nursery, tmp_path) as opened:
+        yield opened
+
+
+def _stopped_before_entry(place: CrashSite, kind: str) -> tuple[str, Sprout]:
+    """A call that a worker has claimed and not entered; the worker is stopped, another one is there."""
+    first, _ = place.submit(kind, {"lane": "one"})
+    stopped = place.worker(crash="after_claim:stop")
+    stopped.wait_until_stopped()
+    place.worker()
+    return first, stopped
+
+
+def test_it_does_not_enter_what_was_read_back_as_absent_and_ran_again(place: CrashSite) -> None:
+    first, stopped = _stopped_before_entry(place, "again")
+    wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "read back, and run again by the other one")
+    stopped.resume()
+    stopped.drain()
+
+    assert place.ledger.entries(first) == 1
+    assert place.ledger.effects(first) == 1
+    assert place.state(first) is State.SUCCEEDED
+    assert "its lease ran out before its handler was entered" in stopped.output
+
+
+def test_it_does_not_enter_what_an_operator_had_run_again(place: CrashSite) -> None:
+    first, stopped = _stopped_before_entry(place, "mutating")
+    wait_until(lambda: place.state(first) is State.UNKNOWN, 30, "its lease runs out")
+    seen = Seen(first, State.UNKNOWN, place.record(first).fence)
+    place.store.run(retry(place.store.space, seen, Word("ann", "it is not in the books")))
+    wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "the other one runs it")
+    stopped.resume()
+    stopped.drain()
+
+    assert place.ledger.effects(first) == 1
+    assert place.state(first) is State.SUCCEEDED
+    assert [late["state"] for late in place.record(first).evidence] == ["failed"]
+
+
+def test_it_says_that_nothing_was_entered_where_nobody_else_could_know(place: CrashSite) -> None:
+    """Unknown is settled by the one who knows: it holds the fence of the only claim, and has not entered."""
+    first, stopped = _stopped_before_entry(place, "mutating")
+    wait_until(lambda: place.state(first) is State.UNKNOWN, 30, "its lease runs out")
+    stopped.resume()
+    wait_until(lambda: place.state(first) is State.FAILED, 30, "it says so")
+
+    failure = place.record(first).failure
+    assert failure
+    assert failure.code == "not_entered"
+    assert place.ledger.entries(first) == 0
