@@ -53,7 +53,7 @@ def next_steps(found: Record) -> list[str]:
     """What may be done now, as commands, the first one first."""
     key = found.key[:12]
     match found.state, found.stored.get("reason", ""):
-        case State.HELD, "approval":
+        case State.HELD, "approval" | "duplicate":
             return [f"toolonce approve {key}", f"toolonce deny {key} --reason R", f"toolonce cancel {key}"]
         case State.HELD, "no_worker":
             return [

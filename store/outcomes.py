@@ -10,6 +10,8 @@ from typing import Any
 
 from .states import State
 
+_ENDED_WAITING = frozenset({State.REFUSED, State.CANCELLED, State.EXPIRED})
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -75,6 +77,12 @@ class Outcome:
     def pending(self) -> bool:
         """True while the call waits or runs; an answer may still come without anyone asking."""
         return not self.settled and self.state is not State.UNKNOWN
+
+    @property
+    def was_tried(self) -> bool:
+        """True for a call that was refused, cancelled or expired while it waited to run again: nothing ran then, but
+        an attempt before may have had its effect."""
+        return self.state in _ENDED_WAITING and self.attempt > 0
 
     @property
     def is_repeated_slip(self) -> bool:

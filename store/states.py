@@ -36,11 +36,11 @@ class State(StrEnum):
     FAILED = "failed"
     """Settled: the handler, or the rules of its tool, said that it failed. An operator may retry it."""
     REFUSED = "refused"
-    """Settled without the handler being entered: invalid arguments, unknown tool, denied, or a hook said no."""
+    """Settled before an attempt, for good: invalid arguments, unknown tool, denied, or a hook said no."""
     CANCELLED = "cancelled"
-    """Settled before the handler was entered, because someone asked."""
+    """Settled while it waited to run, because someone asked. Attempts before it waited are counted and told of."""
     EXPIRED = "expired"
-    """Settled before the handler was entered, because a deadline or an approval's lifetime passed."""
+    """Settled while it waited to run, because a deadline or an approval's lifetime passed; as for cancelled."""
 
     @property
     def is_settled(self) -> bool:

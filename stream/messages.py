@@ -86,6 +86,8 @@ def _call_code(outcome: Outcome) -> MessageCode:
     failure = outcome.failure.code if outcome.failure else ""
     if outcome.conflict:
         return MessageCode.CALL_CONFLICT
+    if outcome.was_tried:
+        return MessageCode.CALL_UNKNOWN
     if outcome.state is State.REFUSED or (outcome.state is None and failure):
         return _refusal_code(failure)
     if outcome.state is State.HELD and outcome.marks.get("reason") == "approval":

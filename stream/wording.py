@@ -77,6 +77,23 @@ _STATES: dict[State, tuple[str, str]] = {
     ),
 }
 
+# State -> the same, where an attempt was made before: these end a call while nothing runs, and know no more than that.
+_TRIED_ADVICE = (
+    "Do not say that it succeeded, and do not say that nothing was done. Do not call it again unless you are asked to: "
+    "that could repeat the effect."
+)
+_TRIED: dict[State, tuple[str, str]] = {
+    State.REFUSED: ("{tool} was refused another attempt. One before may have had its effect.", _TRIED_ADVICE),
+    State.CANCELLED: (
+        "{tool} was cancelled while it waited for another attempt. One before may have had its effect.",
+        _TRIED_ADVICE,
+    ),
+    State.EXPIRED: (
+        "{tool} expired while it waited for another attempt. One before may have had its effect.",
+        _TRIED_ADVICE,
+    ),
+}
+
 _CONFLICT = (
     f"This call of {{tool}} has the identity of an earlier call with another tool or other arguments. {_NOTHING_RAN}",
     "The earlier call stands. Make a new call if this one is wanted as well.",
@@ -129,6 +146,8 @@ def _unadmitted(outcome: Outcome) -> bool:
 
 def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     state = outcome.state or State.REFUSED
+    if outcome.was_tried:
+        return _TRIED[state]
     codes = {State.REFUSED: _REFUSALS, State.FAILED: _FAILURES}.get(state, {})
     happened, advice = codes.get(code, _STATES[state])
     return happened, _GIVE_UP if outcome.is_repeated_slip else advice

@@ -101,7 +101,8 @@ class Executor:
             case Allow():
                 return None
             case Deny(reason):
-                return refuse(Failure("denied", f"not run: {reason}"))
+                not_run = "not run" if attempt.run.attempt == 1 else "not run again"
+                return refuse(Failure("denied", f"{not_run}: {reason}"))
             case Ask():
                 return GiveBack("approval", ready.tool.spec.approval_ms)
 
@@ -117,7 +118,7 @@ class Executor:
             _LOG.error("call %s: %s", run.call, error)
         _LOG.warning("call %s: its lease ran out before its handler was entered", run.call)
         if run.effect is Effect.MUTATING and not run.begins:
-            why = "not run: the worker lost its lease before the handler was entered"
+            why = f"attempt {run.attempt} was not run: the worker lost its lease before the handler was entered"
             return Refuse(Ending(State.FAILED, failure=Failure("not_entered", why)))
         return GiveBack("")
 

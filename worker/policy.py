@@ -81,7 +81,7 @@ def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
         case _ if exposed:
             return Settle(_unknown(end))
         case Kind.CANCELLED:
-            return Settle(_cancelled(run))
+            return Settle(_cancelled(run) if mutating else _stopped(Failure(end.code, end.message)))
         case Kind.RAISED if mutating:
             return Settle(Ending(State.FAILED, failure=Failure("exception", f"before its effect: {end.message}")))
         case _:
@@ -107,7 +107,7 @@ def cancelled(run: Run) -> Settle:
 def _again(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
     failure = Failure(end.code, end.message, {"attempt": run.attempt})
     if now.cancel_requested:
-        return Settle(_cancelled(run))
+        return Settle(_cancelled(run) if end.kind is Kind.NOT_STARTED else _stopped(failure))
     delay = retry.delay_ms(run.attempt, waited_s=now.waited_s, at_least_s=end.retry_after)
     if delay is None or run.attempt >= run.attempt_limit:
         return Settle(_given_up("attempts_exhausted", f"gave up after {run.attempt} attempts", failure))
@@ -131,6 +131,12 @@ def _unknown(end: End) -> Ending:
             {"ended": end.kind.value, **end.details},
         ),
     )
+
+
+def _stopped(last: Failure) -> Ending:
+    """Not run again on request; what a repeatable attempt has done by then, nobody says."""
+    why = f"stopped on request; its last attempt ended without an outcome: {last.message}"
+    return Ending(State.FAILED, failure=Failure("cancelled", why, last.details))
 
 
 def _cancelled(run: Run) -> Ending:

@@ -35,6 +35,9 @@ if not (same and ROWS[from] and ROWS[from][to]) then
 end
 redis.call('HSET', record_of(call), 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
   'settled_at', whole(now))
+if to == 'refused' then
+  redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
+end
 local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5] }
 if from ~= 'running' then
   event.reason = 'late'

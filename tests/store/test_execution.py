@@ -285,3 +285,16 @@ def test_history_tells_a_doubled_delivery_from_a_doubled_execution(scene: Scene)
     scene.take()
     claims = [event for event in scene.record(run.call).history if event["op"] == "claim"]
     assert [(event["fence"], event["attempt"]) for event in claims] == [(1, 1), (2, 2)]
+
+
+def test_a_refusal_before_entry_counts_no_attempt_and_leaves_those_before_it(scene: Scene) -> None:
+    """Whether anything was ever entered is told from the attempts: a refusal says "nothing ran" only without any."""
+    first = scene.start("a")
+    scene.settle(first, state=State.REFUSED)
+    assert scene.record(first.call).stored["attempt"] == "0"
+
+    again = scene.start("b")
+    scene.lose(again)
+    scene.retry(again.call)
+    scene.settle(scene.take(), state=State.REFUSED)
+    assert scene.record(again.call).stored["attempt"] == "1"

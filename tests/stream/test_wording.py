@@ -64,6 +64,17 @@ def test_what_never_ran_says_so(state: State | None, code: str) -> None:
     assert "`pay`" in text
 
 
+@pytest.mark.parametrize("state", [State.REFUSED, State.CANCELLED, State.EXPIRED])
+def test_what_ended_after_an_attempt_never_says_that_nothing_ran(state: State) -> None:
+    """G3: it waited for another attempt; the one before may have had its effect."""
+    text = told(state, str(state), "a stop was asked for; attempts made before: 1", attempt=1)
+
+    assert text.startswith(f"Error [{state}]: ")
+    assert "may have had its effect" in text
+    assert "do not say that nothing was done" in text
+    assert "Nothing was executed" not in text
+
+
 @pytest.mark.parametrize(
     "code", ["tool_error", "attempts_exhausted", "deadline_exceeded", "interrupted", *REASONS, "denied", "unknown_tool"]
 )

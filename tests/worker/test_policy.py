@@ -169,3 +169,14 @@ def test_errors_of_handlers_survive_pickling(error: Exception) -> None:
     copy = pickle.loads(pickle.dumps(error))
 
     assert (type(copy), copy.args, vars(copy)) == (type(error), error.args, vars(error))
+
+
+@pytest.mark.parametrize("kind", [Kind.RAISED, Kind.TIMED_OUT, Kind.DIED, Kind.CANCELLED])
+@pytest.mark.parametrize("effect", ["read", "idempotent"])
+def test_a_stop_between_attempts_does_not_claim_that_nothing_happened(kind: Kind, effect: str) -> None:
+    """G3: an idempotent attempt that ended without an outcome may have had its effect."""
+    move = decide(run(effect), End(kind, message="gone"), FIXED, Circumstances(cancel_requested=True))
+
+    assert isinstance(move, Settle)
+    assert move.ending.failure
+    assert "before its effect" not in move.ending.failure.message
