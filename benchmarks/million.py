@@ -41,7 +41,7 @@ for n = first, last do
   redis.call('RESTORE', root .. 'history:' .. key, 0, history, 'REPLACE')
   redis.call('ZADD', root .. 'in:succeeded', at - n, key)
 end
-for _, name in ipairs({ 'admitted', 'settled', 'state:succeeded', 'tool:succeeded:noop' }) do
+for _, name in ipairs({ 'admitted', 'settled', 'tool:succeeded:noop' }) do
   redis.call('HINCRBY', root .. 'counts', name, last - first + 1)
 end
 """

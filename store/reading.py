@@ -180,7 +180,7 @@ def stats(space: Namespace, queues: Sequence[str] = ("default",)) -> Invocation[
         states = [(State(s.decode()), int(n), int(at)) for s, n, at in _chunks(reply[2], 3)]
         return Stats(
             read_at=int(reply[0]),
-            counts={name: int(value) for name, value in _mapping(reply[1]).items()},
+            counts=_with_sums({name: int(value) for name, value in _mapping(reply[1]).items()}),
             stored={state: size for state, size, _ in states},
             oldest_at={state: at for state, _, at in states},
             queues={queue.decode(): (int(n), int(taken)) for queue, n, taken in _chunks(reply[3], 3)},
@@ -190,6 +190,15 @@ def stats(space: Namespace, queues: Sequence[str] = ("default",)) -> Invocation[
         )
 
     return Invocation(load("stats"), space.root, tuple(queues), read)
+
+
+def _with_sums(counts: dict[str, int]) -> dict[str, int]:
+    """Counters are kept per tool and state; those per state are their sums."""
+    sums = {f"state:{state}": 0 for state in State}
+    for name, value in counts.items():
+        if name.startswith("tool:"):
+            sums[f"state:{name.split(':')[1]}"] += value
+    return sums | counts
 
 
 def _mapping(flat: list[bytes]) -> dict[str, str]:

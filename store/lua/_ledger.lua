@@ -33,8 +33,8 @@ local function note(call, event)
   redis.call('XADD', root .. 'events', 'MAXLEN', '~', '100000', '*', 'call', call, 'event', line)
 end
 
+-- Per tool only: whoever reads adds them up, so that no state is counted twice on the way of each call.
 local function count(tool, state, by)
-  redis.call('HINCRBY', root .. 'counts', 'state:' .. state, by)
   redis.call('HINCRBY', root .. 'counts', 'tool:' .. state .. ':' .. tool, by)
 end
 

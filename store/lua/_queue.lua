@@ -97,7 +97,11 @@ local function park(call, queue, limit)
 end
 
 local function leave_limits(call, tool, tenant)
-  for _, limit in ipairs(limits_of(tool, tenant)) do
+  local limits = limits_of(tool, tenant)
+  if redis.call('EXISTS', root .. 'slots:' .. limits[1], root .. 'slots:' .. limits[2]) == 0 then
+    return
+  end
+  for _, limit in ipairs(limits) do
     if redis.call('SREM', root .. 'slots:' .. limit, call) == 1 then
       wake(limit, 1)
     end

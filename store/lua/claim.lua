@@ -12,7 +12,7 @@ redis.call('LREM', queue_key(ARGV[3]) .. ':intermediate', 1, job)
 
 local rec = record_of(call)
 local got = fields(call, 'state', 'ikey', 'token', 'tool', 'effect', 'not_before', 'deadline_at', 'lanes',
-  'predecessors', 'tenant', 'queue', 'reason', 'fence')
+  'predecessors', 'tenant', 'queue', 'reason', 'fence', 'attempt')
 local state, tool, queue = got[1], got[4], got[11]
 if not state or got[2] ~= job then
   return { 'gone' }
@@ -66,13 +66,14 @@ for _, limit in ipairs(limits_of(tool, got[10])) do
 end
 
 local fence = redis.call('INCR', root .. 'fence')
-local attempt = redis.call('HINCRBY', rec, 'attempt', 1)
+local attempt = tonumber(got[14]) + 1
 event.fence, event.attempt = fence, attempt
 transition(call, 'queued', 'running', event)
 for _, limit in ipairs(taken) do
   redis.call('SADD', root .. 'slots:' .. limit, call)
 end
-redis.call('HSET', rec, 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'begun', 0)
+redis.call('HSET', rec, 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'begun', 0,
+  'attempt', attempt)
 redis.call('ZADD', root .. 'leases', whole(now + lease), call)
 redis.call('ZADD', 'rq:wip:' .. space .. '.' .. queue, '+inf', job .. ':' .. token)
 redis.call('HSET', 'rq:job:' .. job, 'status', 'started', 'worker_name', worker)
