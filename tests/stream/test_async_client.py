@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.harness import PAY, Bench, calls
+from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
 from toolonce.store.execution import progress
@@ -114,21 +115,29 @@ def test_a_cancelled_wait_leaves_the_call_running_and_the_client_usable(bench: B
     run(main)
 
 
-def test_cancelled_operations_never_hand_a_stale_reply_to_the_next(bench: Bench) -> None:
-    async def main() -> None:
-        async with client_of(bench) as client:
-            for n in range(40):
-                asking = asyncio.create_task(client.submit_calls(calls(n), turn_id=f"t{n}"))
-                for _ in range(n % 8):
-                    await asyncio.sleep(0)
-                asking.cancel()
-                await asyncio.gather(asking, return_exceptions=True)
-            for n in range(40):
-                batch = await client.submit_calls(calls(n), turn_id=f"t{n}")
-                assert batch.outcomes[0].turn_id == f"t{n}"
-        assert bench.admitted == 40
+def test_a_cancelled_operation_never_leaves_its_reply_to_the_next(
+    own_server: RealServer, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(async_client, "CONNECTIONS", 1)
+    bench = Bench(own_server.url, namespace, PAY)
 
-    run(main)
+    async def main(proxy: FaultProxy) -> None:
+        async with AsyncClient(proxy.url, scope="tenant-1/talk-1", namespace=namespace) as client:
+            batches = [await client.submit_calls(calls(n), turn_id=f"t{n}") for n in range(2)]
+            own_server.pause()
+            before = proxy.round_trips
+            asking = asyncio.create_task(batches[0].refresh())
+            await until(lambda: proxy.round_trips > before)  # it is with the server, which does not answer
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            next_one = asyncio.create_task(client.batch("t1"))
+            await asyncio.sleep(0)
+            own_server.resume()
+            assert [outcome.key for outcome in (await next_one).outcomes] == [batches[1].outcomes[0].key]
+
+    with FaultProxy(own_server.socket) as proxy:
+        run(lambda: main(proxy))
+    bench.close()
 
 
 def test_two_thousand_waits_need_one_subscription_and_few_connections(namespace: str) -> None:
