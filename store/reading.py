@@ -198,7 +198,7 @@ def _with_sums(counts: dict[str, int]) -> dict[str, int]:
     for name, value in counts.items():
         if name.startswith("tool:"):
             sums[f"state:{name.split(':')[1]}"] += value
-    return sums | counts
+    return counts | sums
 
 
 def _mapping(flat: list[bytes]) -> dict[str, str]:

@@ -97,11 +97,10 @@ class Slots:
     def _serve(self, door: Door, link: Link, thread: threading.Thread) -> None:
         while not self.draining.is_set():
             delivery = door.next(wait=not self._burst)
+            if delivery is None and self._burst and not self._busy:
+                return
             if delivery is None:
-                if self._burst:
-                    if not self._busy:
-                        return
-                    self.draining.wait(_BURST_PAUSE_S)
+                self.draining.wait(_BURST_PAUSE_S if self._burst else 0)
                 continue
             reach("after_blmove")
             if self.draining.is_set():

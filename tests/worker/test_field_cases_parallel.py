@@ -111,7 +111,9 @@ def test_a_downstream_that_allows_five_gets_five_and_the_rest_wait_as_told(site:
 
 def test_the_same_action_asked_for_again_runs_again(site: Site) -> None:
     """O6-06: build, fix, build; and an old refusal is not replayed after its cause is gone."""
-    registry, built, fixed = Registry(), [], []
+    registry = Registry()
+    built: list[int] = []
+    fixed: list[bool] = []
 
     @registry.tool
     def build() -> str:
