@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -63,6 +64,11 @@ class Cancel:
                 self._listeners.append(listener)
                 return
         listener()
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        with self._lock:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
 
     def sleep(self, seconds: float) -> None:
         """Sleep, or wake up when the stop is asked for."""
@@ -132,7 +138,7 @@ class _Reading:
         self.response: Response | None = None
         self._queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         self._closed = False
-        terms.cancel.tell(lambda: self._queue.put(("stopped", "cancelled")))
+        terms.cancel.tell(self._stop)
         if not terms.cancel.asked:
             threading.Thread(target=self._read, args=(open_response,), name="toolonce-turn", daemon=True).start()
 
@@ -148,6 +154,7 @@ class _Reading:
 
     def close(self) -> None:
         self._closed = True
+        self.terms.cancel.forget(self._stop)
         if self.response is not None:
             self.response.close()
 
@@ -163,20 +170,20 @@ class _Reading:
             raise (_LineBroke(type(what).__name__) if is_line_error(what) else what)
         return kind, what
 
+    def _stop(self) -> None:
+        self._queue.put(("stopped", "cancelled"))
+
     def _read(self, open_response: Opener) -> None:
         try:
-            response = open_response()
-            self._queue.put(("opened", response))
-            for chunk in response.iter_bytes():
-                if self._closed:
-                    break
-                self._queue.put(("chunk", chunk))
+            with closing(open_response()) as response:
+                self._queue.put(("opened", response))
+                for chunk in response.iter_bytes() if not self._closed else ():
+                    if self._closed:
+                        return
+                    self._queue.put(("chunk", chunk))
             self._queue.put(("end", None))
         except Exception as error:
             self._queue.put(("broke", error))
-        finally:
-            if self._closed and "response" in locals():
-                response.close()
 
 
 def _turn(reading: _Reading) -> TurnResult:

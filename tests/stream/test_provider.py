@@ -233,6 +233,15 @@ def test_a_released_turn_does_not_wait_for_the_transports_end(server: ProviderSe
     assert result.diagnostics == ()  # else it waited, and gave the transport up
 
 
+def test_a_stop_that_serves_many_turns_keeps_nothing_of_those_that_are_over(server: ProviderServer, read: Read) -> None:
+    cancel = Cancel()
+    server.script.extend([GOOD, TRANSIENT["503"], GOOD])
+    for _ in range(2):
+        assert read(watch=Watch(cancel=cancel)).outcome == "completed"
+
+    assert cancel._listeners == []
+
+
 @pytest.mark.parametrize(
     "message",
     ["Streaming is not supported with strict JSON schemas", "`stream` is not available with strict tools"],
