@@ -85,13 +85,16 @@ local function tell_follower(follower, settled_as)
   end
 end
 
--- Write what became of the call to the answer streams that inbox entries asked for; they live for a day.
-local function tell_harness(call, streams)
-  each(streams, function(stream)
-    local got = fields(call, 'position', 'call_id', 'tool', 'state', 'result', 'error', 'marks')
-    redis.call('XADD', stream, '*', 'call', call, 'position', got[1], 'id', got[2] or '', 'name', got[3],
-      'state', got[4], 'result', got[5] or '', 'error', got[6] or '', 'marks', got[7] or '')
-    redis.call('EXPIRE', stream, ANSWERS_TTL)
+-- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
+-- {stream, position, id} as JSON: one call may stand in several entries, under another id and place in each. (Records
+-- of 0.1.0 hold the stream's name alone.)
+local function tell_harness(call, asking)
+  each(asking, function(line)
+    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id')
+    local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
+    redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
+      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', got[5] or '')
+    redis.call('EXPIRE', ask[1], ANSWERS_TTL)
   end)
 end
 

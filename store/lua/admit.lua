@@ -152,17 +152,25 @@ local function admit(spec)
   settle_in(call, state)
 end
 
--- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once.
-local function answer_on_stream(call, verdict)
-  local got = fields(call, 'state', 'answers', 'position', 'call_id', 'tool')
+-- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once. It hears of
+-- them in its own places and under its own ids, which an intent key may have found under others.
+local function answer_on_stream(spec, verdict)
+  local call, asked = spec.call, {}
+  for i = spec.field_from, spec.field_to, 2 do
+    asked[ARGV[i]] = ARGV[i + 1]
+  end
+  local place, id = asked.position, asked.call_id or ''
   if verdict == 'conflict' then
-    redis.call('XADD', answers, '*', 'call', call, 'position', got[3], 'id', got[4] or '', 'name', got[5],
+    redis.call('XADD', answers, '*', 'call', call, 'position', place, 'id', id, 'name', asked.tool,
       'state', 'conflict', 'result', '', 'error', CONFLICT, 'marks', '')
-  elseif OPEN[got[1]] and got[1] ~= 'unknown' then
-    local streams = got[2] and got[2] .. '\n' .. answers or answers
-    redis.call('HSET', record_of(call), 'answers', streams)
-  else
-    tell_harness(call, answers)
+    return
+  end
+  local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, place, id })
+  if OPEN[got[1]] then
+    redis.call('HSET', record_of(call), 'answers', got[2] and got[2] .. '\n' .. line or line)
+  end
+  if not OPEN[got[1]] or got[1] == 'unknown' then
+    tell_harness(call, line)
   end
 end
 
@@ -193,7 +201,7 @@ for _, spec in ipairs(calls) do
   end
   local verdict = judge(spec, is_new)
   if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
-    answer_on_stream(spec.call, verdict)
+    answer_on_stream(spec, verdict)
   end
   out[#out + 1] = { verdict, answer(spec.call) }
 end

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import redis
 
 from tests.support.harness import LOOK, PAY, Bench
+from tests.support.inbox import Inbox
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
@@ -20,39 +20,12 @@ from toolonce.store.connection import Connection
 from toolonce.store.execution import Run
 from toolonce.store.keyring import Keyring
 from toolonce.store.sealing import unseal
+from toolonce.store.states import State
 from toolonce.stream import inbox
 from toolonce.stream.inbox import GROUP, Consumer
 
 KEYS = Keyring.parse("k" * 32)
 SECRET = spec("login", secret=("password",))
-
-
-class Inbox:
-    """A tenant's inbox on the bench."""
-
-    def __init__(self, bench: Bench, tenant: str = "acme") -> None:
-        self.bench, self.tenant = bench, tenant
-        self.redis: Any = bench.store.redis
-        self.key = f"{bench.namespace}:inbox:{tenant}"
-
-    def add(self, **fields: Any) -> str:
-        """Add one entry as PROTOCOL.md says; its id."""
-        self.redis.sadd(f"{self.bench.namespace}:inboxes", self.tenant)
-        entry: str = self.redis.xadd(self.key, {name: as_text(value) for name, value in fields.items()})
-        return entry
-
-    def answers(self, entry: str) -> list[dict[str, str]]:
-        return [fields for _, fields in self.redis.xrange(f"{self.bench.namespace}:answers:{self.tenant}:{entry}")]
-
-    def parked(self) -> list[tuple[str, str, str]]:
-        """Inbox, entry and reason of what was parked; the rest of it need not be text."""
-        with redis.Redis.from_url(self.bench.url) as raw:
-            found = [fields for _, fields in raw.xrange(f"{self.bench.namespace}:parked")]
-        return [(f[b"inbox"].decode(), f[b"entry"].decode(), f[b"reason"].decode()) for f in found]
-
-
-def as_text(value: Any) -> Any:
-    return value if isinstance(value, (str, bytes)) else json.dumps(value)
 
 
 def pay(number: int, call_id: str = "a") -> dict[str, Any]:
@@ -108,6 +81,62 @@ def test_an_entry_that_comes_again_while_its_call_runs_is_told_how_it_ends(box: 
     box.bench.scene.settle(run, "once")
 
     assert [box.answers(entry)[1]["result"] for entry in entries] == ['"once"'] * 3
+
+
+@pytest.mark.parametrize("stage", ["settled", "running"])
+def test_a_call_found_by_its_intent_is_answered_in_the_place_and_under_the_id_of_the_entry_that_asks(
+    box: Inbox, consumer: Consumer, stage: str
+) -> None:
+    """G6: the model generated the turn anew; the same action has another id and another place now."""
+    first = box.add(scope="talk", turn="1", calls=[pay(1, "old")], intent={"0": "invoice-17"})
+    consumer.step(0.01)
+    run = box.bench.scene.take()
+    if stage == "settled":
+        box.bench.scene.settle(run, "once")
+    anew = box.add(scope="talk", turn="2", calls=[pay(2, "other"), pay(1, "new")], intent={"1": "invoice-17"})
+    consumer.step(0.01)
+    if stage == "running":
+        box.bench.scene.settle(run, "once")
+    box.bench.run_next("two")
+
+    assert [(a["position"], a["id"], a["result"]) for a in box.answers(first)[1:]] == [("0", "old", '"once"')]
+    assert {(a["position"], a["id"], a["result"]) for a in box.answers(anew)[1:]} == {
+        ("0", "other", '"two"'),
+        ("1", "new", '"once"'),
+    }
+
+
+def test_a_conflict_is_answered_in_the_place_and_under_the_name_of_the_call_that_asked(
+    box: Inbox, consumer: Consumer
+) -> None:
+    box.add(scope="talk", turn="1", calls=[pay(1, "old")], intent={"0": "invoice-17"})
+    consumer.step(0.01)
+    calls = [pay(2, "other"), {"name": "look", "id": "new"}]
+    anew = box.add(scope="talk", turn="2", calls=calls, intent={"1": "invoice-17"})
+    consumer.step(0.01)
+
+    _, conflict = box.answers(anew)
+    assert (conflict["state"], conflict["position"], conflict["id"], conflict["name"]) == (
+        "conflict",
+        "1",
+        "new",
+        "look",
+    )
+
+
+def test_an_entry_that_comes_again_for_an_unknown_call_hears_what_became_of_it_later(
+    box: Inbox, consumer: Consumer
+) -> None:
+    fields = {"scope": "talk", "turn": "1", "calls": [pay(1)]}
+    first = box.add(**fields)
+    consumer.step(0.01)
+    box.bench.scene.settle(box.bench.scene.take(), state=State.UNKNOWN)
+    again = box.add(**fields)
+    consumer.step(0.01)
+    box.bench.scene.resolve(box.answers(first)[1]["call"])
+
+    assert [answer["state"] for answer in box.answers(again)] == ["admitted", "unknown", "succeeded"]
+    assert box.answers(again) == box.answers(first)
 
 
 def test_a_conflict_and_a_refusal_are_answers_with_a_code(box: Inbox, consumer: Consumer) -> None:
