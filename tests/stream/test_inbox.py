@@ -84,7 +84,7 @@ def test_an_entry_that_comes_again_while_its_call_runs_is_told_how_it_ends(box: 
 
 
 @pytest.mark.parametrize("stage", ["settled", "running"])
-def test_a_call_found_by_its_intent_is_answered_in_the_place_and_under_the_id_of_the_entry_that_asks(
+def test_a_call_found_by_its_intent_is_answered_in_the_entrys_own_place(
     box: Inbox, consumer: Consumer, stage: str
 ) -> None:
     """G6: the model generated the turn anew; the same action has another id and another place now."""
@@ -106,9 +106,7 @@ def test_a_call_found_by_its_intent_is_answered_in_the_place_and_under_the_id_of
     }
 
 
-def test_a_conflict_is_answered_in_the_place_and_under_the_name_of_the_call_that_asked(
-    box: Inbox, consumer: Consumer
-) -> None:
+def test_a_conflict_is_answered_in_the_entrys_own_place(box: Inbox, consumer: Consumer) -> None:
     box.add(scope="talk", turn="1", calls=[pay(1, "old")], intent={"0": "invoice-17"})
     consumer.step(0.01)
     calls = [pay(2, "other"), {"name": "look", "id": "new"}]
@@ -124,9 +122,7 @@ def test_a_conflict_is_answered_in_the_place_and_under_the_name_of_the_call_that
     )
 
 
-def test_an_entry_that_comes_again_for_an_unknown_call_hears_what_became_of_it_later(
-    box: Inbox, consumer: Consumer
-) -> None:
+def test_an_entry_that_comes_again_for_an_unknown_call_hears_of_it_later(box: Inbox, consumer: Consumer) -> None:
     fields = {"scope": "talk", "turn": "1", "calls": [pay(1)]}
     first = box.add(**fields)
     consumer.step(0.01)
