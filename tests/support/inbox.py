@@ -1,0 +1,38 @@
+"""A tenant's inbox, written to and read from as PROTOCOL.md says: by plain Redis commands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import redis
+
+from tests.support.harness import Bench
+
+
+class Inbox:
+    """A tenant's inbox on the bench."""
+
+    def __init__(self, bench: Bench, tenant: str = "acme") -> None:
+        self.bench, self.tenant = bench, tenant
+        self.redis: Any = bench.store.redis
+        self.key = f"{bench.namespace}:inbox:{tenant}"
+
+    def add(self, **fields: Any) -> str:
+        """Add one entry as PROTOCOL.md says; its id."""
+        self.redis.sadd(f"{self.bench.namespace}:inboxes", self.tenant)
+        entry: str = self.redis.xadd(self.key, {name: as_text(value) for name, value in fields.items()})
+        return entry
+
+    def answers(self, entry: str) -> list[dict[str, str]]:
+        return [fields for _, fields in self.redis.xrange(f"{self.bench.namespace}:answers:{self.tenant}:{entry}")]
+
+    def parked(self) -> list[tuple[str, str, str]]:
+        """Inbox, entry and reason of what was parked; the rest of it need not be text."""
+        with redis.Redis.from_url(self.bench.url) as raw:
+            found = [fields for _, fields in raw.xrange(f"{self.bench.namespace}:parked")]
+        return [(f[b"inbox"].decode(), f[b"entry"].decode(), f[b"reason"].decode()) for f in found]
+
+
+def as_text(value: Any) -> Any:
+    return value if isinstance(value, (str, bytes)) else json.dumps(value)
