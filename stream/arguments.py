@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from jiter import from_json
+
 from .json_scan import (
     TOO_DEEP,
     CutText,
@@ -24,6 +26,12 @@ from .json_scan import (
     scan,
 )
 from .limits import Limits
+
+# Python lets no process allow fewer digits than this.
+_SHORT = 640
+
+_WRITING = json.JSONEncoder(ensure_ascii=False)
+_SORTING = json.JSONEncoder(sort_keys=True)
 
 
 class Unusable(ValueError):
@@ -72,7 +80,7 @@ def judge_text(text: str, limits: Limits) -> Judged:
     if not text:
         return Judged({}, "")
     try:
-        value = strict_json(text, limits.nesting, limits.digits)
+        value = read_json(text, limits.nesting, limits.digits)
     except CutText:
         raise Unusable("an argument text is cut") from None
     except SecondObject:
@@ -93,7 +101,7 @@ def judge_value(value: Any, limits: Limits) -> Judged:
 def json_text(value: Any, *, sorted_members: bool = False) -> str:
     """The value as JSON; empty where it is deeper than the standard writer goes (no such text is empty otherwise)."""
     try:
-        return json.dumps(value, ensure_ascii=False, sort_keys=sorted_members)
+        return (_SORTING if sorted_members else _WRITING).encode(value)
     except RecursionError:
         return ""
 
@@ -121,12 +129,23 @@ def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def strict_json(text: str, nesting: int, digits: int) -> Any:
-    """The value of a JSON text, with the marks of ``json_scan``.
+def read_json(text: str, nesting: int, digits: int) -> Any:
+    """The value of a JSON text, with the marks of ``json_scan`` where it holds what it must not.
+
+    jiter is the fast way: several times quicker than ``json`` and exact, since all that it would read otherwise
+    (members given twice, NaN, integers of many digits, lone surrogates, deep nesting) it refuses when told to.
 
     Raises:
         CutText, SecondObject, NotJson: from ``json_scan``.
     """
+    try:
+        return from_json(text.encode(), allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:
+        return strict_json(text, nesting, digits)
+
+
+def strict_json(text: str, nesting: int, digits: int) -> Any:
+    """The same by the standard library, which the scanner helps out. Raises as ``read_json``."""
     decoder = json.JSONDecoder(object_pairs_hook=members, parse_int=lambda found: integer(found, digits))
     try:
         return decoder.decode(text)
@@ -136,28 +155,28 @@ def strict_json(text: str, nesting: int, digits: int) -> Any:
 
 def _fault(value: Any, limits: Limits) -> str | None:
     """The first reason to refuse, in the order of the policy."""
-    found = _faults(value, limits.nesting)
+    found = _faults(value, limits)
     if type(value) is not dict and type(value) is not Repeated:
         found.add("not_an_object")
     order = ("too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
     return next((reason for reason in order if reason in found), None)
 
 
-def _faults(root: Any, nesting: int) -> set[str]:
+def _faults(root: Any, limits: Limits) -> set[str]:
     found: set[str] = set()
     level = [root]
-    for _ in range(nesting):
-        level = [inner for value in level for inner in _look(value, found)]
+    for _ in range(limits.nesting):
+        level = [inner for value in level for inner in _look(value, found, limits.digits)]
         if not level:
             return found
     if any(isinstance(value, (dict, list)) for value in level):
         found.add("too_deep")
     for value in level:
-        _look(value, found)
+        _look(value, found, limits.digits)
     return found
 
 
-def _look(value: Any, found: set[str]) -> list[Any]:
+def _look(value: Any, found: set[str], digits: int) -> list[Any]:
     """Note the faults of one value; its inner values are returned, to be looked at in their turn."""
     match value:
         case dict():
@@ -176,7 +195,17 @@ def _look(value: Any, found: set[str]) -> list[Any]:
         case float():
             if not math.isfinite(value):
                 found.add("non_finite")
+        case int():
+            if value.bit_length() > 3 * min(digits, _SHORT) and _is_longer(value, digits):  # 3.3 bits to a digit
+                found.add("too_large")
     return []
+
+
+def _is_longer(value: int, digits: int) -> bool:
+    try:
+        return len(str(abs(value))) > digits
+    except ValueError:  # the process itself allows even fewer digits
+        return True
 
 
 def _has_lone_surrogate(text: str) -> bool:

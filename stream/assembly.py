@@ -20,13 +20,14 @@ class Settled:
 
     Attributes:
         calls, rejected: in order of first appearance.
-        judged: by ``OpenCall.number``; a repeated event has no entry.
+        judged, positions: by ``OpenCall.number``; a repeated event has no entry.
         damage: why the turn as a whole is malformed; None when it is not.
     """
 
     calls: list[ToolCall] = field(default_factory=list)
     rejected: list[RejectedCall] = field(default_factory=list)
     judged: dict[int, Judged] = field(default_factory=dict)
+    positions: dict[int, int] = field(default_factory=dict)
     damage: str | None = None
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class Settled:
 def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> Settled:
     """Judge the calls of a turn that ended properly."""
     settled = Settled()
-    seen: set[tuple[str, ...]] = set()
+    seen: dict[tuple[str, ...], list[Judged]] = {}
     for call in calls:
         try:
             judged = _judge(call, limits)
@@ -75,27 +76,31 @@ def _judge(call: OpenCall, limits: Limits) -> Judged:
     return judge_pieces(call.pieces, limits)
 
 
-def _is_repeat(call: OpenCall, judged: Judged, seen: set[tuple[str, ...]]) -> bool:
+def _is_repeat(call: OpenCall, judged: Judged, seen: dict[tuple[str, ...], list[Judged]]) -> bool:
     """Whether this is one event that came twice: id, name and arguments all equal. Without an id it never is."""
     if not call.call_id:
         return False
-    same = judged.text if judged.reason else json_text(judged.value, sorted_members=True) or judged.text
-    key = (call.kind or "function", call.call_id, call.name, judged.reason or "", same)
-    known = key in seen
-    seen.add(key)
-    return known
+    alike = seen.setdefault((call.kind or "function", call.call_id, call.name, judged.reason or ""), [])
+    repeats = any(_meant(judged) == _meant(other) for other in alike)
+    alike.append(judged)
+    return repeats
+
+
+def _meant(judged: Judged) -> str:
+    """The arguments as one text, whatever their blanks and the order of their members."""
+    return judged.text if judged.reason else json_text(judged.value, sorted_members=True) or judged.text
 
 
 def _deliver(settled: Settled, call: OpenCall, judged: Judged, turn_id: str | None) -> None:
-    position = len(settled)
+    position = settled.positions[call.number] = len(settled)
     settled.judged[call.number] = judged
+    kind = call.kind or "function"
     if judged.value is None:
         assert judged.reason is not None
         settled.rejected.append(
-            RejectedCall(call.name, call.call_id, judged.reason, position, judged.text, turn_id, call.echo)
+            RejectedCall(call.name, call.call_id, judged.reason, position, judged.text, turn_id, call.echo, kind)
         )
     else:
-        kind = call.kind or "function"
         settled.calls.append(ToolCall(call.name, judged.value, call.call_id, kind, position, turn_id, call.echo))
 
 

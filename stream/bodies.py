@@ -8,7 +8,7 @@ from __future__ import annotations
 from .dialect import DialectReader
 from .frames import BadFrame, error_in, parse_frame
 from .json_scan import Repeated
-from .limits import LimitPassed, Limits
+from .limits import DEFAULT_LIMITS, LimitPassed, Limits
 from .open_turn import OpenTurn
 from .readers import reader_for
 from .telling import tell_turn
@@ -29,7 +29,7 @@ def decode_body(
     Raises:
         UnknownDialect: no such dialect.
     """
-    turn = OpenTurn(limits or Limits())
+    turn = OpenTurn(limits or DEFAULT_LIMITS)
     turn.max_tokens = max_tokens
     reader = reader_for(dialect, turn)
     try:

@@ -13,7 +13,7 @@ from .drafts import Draft
 from .errors import DecoderClosed, StreamMisuse
 from .frames import BadFrame, error_event, error_in, parse_frame, stray_error
 from .json_scan import Repeated
-from .limits import LimitPassed, Limits
+from .limits import DEFAULT_LIMITS, LimitPassed, Limits
 from .open_turn import OpenTurn
 from .readers import reader_for
 from .sse import SseReader
@@ -54,7 +54,7 @@ class TurnDecoder:
         record: str | PathLike[str] | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        self._turn = OpenTurn(limits or Limits())
+        self._turn = OpenTurn(limits or DEFAULT_LIMITS)
         self._turn.max_tokens = max_tokens
         self._reader = reader_for(dialect, self._turn)
         self._sse = SseReader(self._turn.limits)

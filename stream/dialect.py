@@ -55,6 +55,10 @@ class DialectReader(ABC):
         """The calls that are ours to judge, in order of first appearance."""
         return self.turn.calls
 
+    def shown(self) -> list[OpenCall]:
+        """The same calls in the order in which ``assistant`` shows them."""
+        return self.counted()
+
 
 def mapping(value: object) -> Frame:
     """The value if it is an object, else an empty one."""

@@ -30,10 +30,8 @@ class BadFrame(ValueError):
 def parse_frame(data: bytes, limits: Limits) -> Any:
     """The value in an event's data.
 
-    jiter is the fast way: several times quicker than ``json`` and exact, since all that it would read otherwise
-    (members given twice, NaN, integers of many digits, lone surrogates, deep nesting) it refuses when told to.
-    What it refuses is read again by the strict way, which leaves marks (``json_scan.py``). A frame in which a member
-    comes twice, arguments apart, is ``Repeated`` itself: nobody can say which one was meant.
+    By the same fast way as arguments, and by the strict way where that refuses. A frame in which a member comes
+    twice, arguments apart, is ``Repeated`` itself: nobody can say which one was meant.
 
     Raises:
         BadFrame: it is not JSON.

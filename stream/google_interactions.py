@@ -94,6 +94,9 @@ class InteractionsReader(DialectReader):
                 steps.append({**step.start, **step.call.echo, "arguments": settled.value_of(step.call)})
         return steps
 
+    def shown(self) -> list[OpenCall]:
+        return [step.call for _, step in sorted(self._steps.items()) if step.call is not None]
+
     def _known(self, interaction: Frame) -> None:
         self.turn.identify(interaction.get("id"))
         self.turn.count(interaction.get("usage"))

@@ -38,5 +38,8 @@ class Limits:
     stray_bytes: int = MIB // 16
 
 
+DEFAULT_LIMITS = Limits()
+
+
 class LimitPassed(Exception):
     """Inside the package only: stops the reading at once. ``args[0]`` is the name of the limit."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 from .assembly import Settled
 from .dialect import DialectReader, Frame, mapping, mappings
 from .frames import error_in
-from .open_turn import OpenTurn
+from .open_turn import OpenCall, OpenTurn
 from .response_items import Items, Slot, arguments_of, kind_of
 from .turn import Dialect, Kind, TurnOutcome
 
@@ -78,6 +78,9 @@ class ResponsesReader(DialectReader):
             elif slot.call in settled:
                 items.append(slot.echo(settled.text_of(slot.call)))
         return items
+
+    def shown(self) -> list[OpenCall]:
+        return [slot.call for _, slot in self._items.complete() if slot is not None and slot.call is not None]
 
     def _item_added(self, frame: Frame) -> None:
         slot = self._described(frame)

@@ -85,7 +85,7 @@ def history(dialect: str, turn: TurnResult, *, turn_id: str | None = None) -> li
     calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
     ids = outbound_ids(module.IDS, turn.turn_id if turn_id is None else turn_id, [call.call_id for call in calls])
     if turn.dialect == dialect:
-        messages = module.echo(turn.assistant, ids)
+        messages = module.echo(turn.assistant, [ids[position] for position in turn.order] or ids)
     else:
         messages = module.write(turn.text, _written(calls, ids))
     return [sendable(message) for message in messages]
@@ -104,5 +104,5 @@ def _written(calls: Sequence[ToolCall | RejectedCall], ids: Sequence[str | None]
 
 def _write(call: ToolCall | RejectedCall, call_id: str | None) -> WrittenCall:
     if isinstance(call, RejectedCall):
-        return WrittenCall(call_id, call.name, {}, "function")
+        return WrittenCall(call_id, call.name, "" if call.kind == "custom" else {}, call.kind)
     return WrittenCall(call_id, call.name, call.arguments, call.kind)

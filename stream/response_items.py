@@ -163,7 +163,8 @@ class Items:
 
     def complete(self) -> list[tuple[Frame, Slot | None]]:
         """Every item once, in the order of the response: the final list if it lacks nothing."""
-        if len(self.output) >= len(self.streamed):
+        lacks_a_call = any(slot.call and not slot.listed for slot in self.streamed.values())
+        if len(self.output) >= len(self.streamed) and not lacks_a_call:
             return self.output
         streamed = [(slot.item, slot) for _, slot in sorted(self.streamed.items())]
         return [*streamed, *((slot.item, slot) for slot in self.unannounced)]

@@ -109,7 +109,7 @@ def asked(call: ToolCall | RejectedCall) -> Asked:
         case ToolCall():
             return Asked(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
         case RejectedCall():
-            return Asked(call.name, call.raw, call.call_id, "function", rejected=call.reason, echo=call.echo)
+            return Asked(call.name, call.raw, call.call_id, call.kind, rejected=call.reason, echo=call.echo)
         case _:
             raise TypeError(f"a call is a ToolCall or a RejectedCall, not {type(call).__name__}")
 

@@ -62,6 +62,7 @@ class RejectedCall:
     raw: str = ""
     turn_id: str | None = None
     echo: dict[str, Any] = field(default_factory=dict)
+    kind: Kind = "function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,15 @@ class TurnResult:
         turn_id: the first non-empty response, message or interaction id; None where the server sent none.
         assistant: what the provider wants to see again before the results, in order: content blocks (Anthropic),
             output items (Responses), one message (Chat), parts of the model's content (Generate), steps
-            (Interactions). The calls in it are exactly ``calls`` and ``rejected`` by position; arguments are
-            always valid: ``{}`` for empty and for rejected ones. Empty unless the turn is ``completed`` or
-            ``paused``: any other turn leaves the history as it was.
+            (Interactions). The calls in it are exactly ``calls`` and ``rejected``; arguments are always valid:
+            ``{}`` for empty and for rejected ones. Empty unless the turn is ``completed`` or ``paused``: any other
+            turn leaves the history as it was.
         stop: the provider's own word for the end (``tool_use``, ``STOP``); None where it sent none.
         error: the provider's error; None where it reported none.
         usage: the last usage object as it came; counts are the provider's.
         diagnostics: what was odd, for a developer; the first one names the reason of a bad outcome.
+        order: the positions of the calls as they stand in ``assistant``, where that is not their own order: a server
+            may begin its second item first.
         limit: the name of the limit that was passed (see ``limits.py``); None if none was.
         bytes_seen: bytes fed, whatever became of them.
         tokens_seen: output tokens by ``usage``; None where the stream ended before it was told.
@@ -117,6 +120,7 @@ class TurnResult:
     limit: str | None = None
     bytes_seen: int = 0
     tokens_seen: int | None = None
+    order: tuple[int, ...] = ()
 
     @property
     def truncated(self) -> bool:

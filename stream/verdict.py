@@ -42,6 +42,7 @@ def judge(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnRe
         limit=turn.limit,
         bytes_seen=bytes_seen,
         tokens_seen=_tokens(turn),
+        order=_order(reader, delivered) if delivered else (),
     )
 
 
@@ -78,6 +79,11 @@ def _assistant(reader: DialectReader, delivered: Settled | None, outcome: str) -
     if delivered is not None:
         return tuple(reader.assistant(delivered))
     return tuple(reader.unchanged()) if outcome == "paused" else ()
+
+
+def _order(reader: DialectReader, delivered: Settled) -> tuple[int, ...]:
+    order = tuple(delivered.positions[call.number] for call in reader.shown() if call in delivered)
+    return () if order == tuple(range(len(order))) else order
 
 
 def _close_drafts(turn: OpenTurn, delivered: Settled | None, outcome: str) -> None:

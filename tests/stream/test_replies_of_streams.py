@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.feeding import Frame, decoded
 from tests.support.provider_rules import refusal
 from tests.support.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, transcripts
 from tests.support.turns import outcomes, request
 from toolonce.stream.replies import history, replies
-from toolonce.stream.turn import DIALECTS
+from toolonce.stream.turn import DIALECTS, Dialect
 
 EVERY = [(t.key, t) for t in transcripts(CONFORMANCE)]
 EVERY += [(f"recorded/{t.key}", t) for t in transcripts(RECORDINGS)]
@@ -60,3 +61,64 @@ def test_ids_that_a_provider_made_and_takes_go_back_to_it_untouched(transcript: 
     for call_id in ids_of(transcript):
         assert call_id is not None
         assert sent.count(json.dumps(call_id)) >= 2 or len(call_id) > 40
+
+
+def _item(number: int, text: str | None = None) -> Frame:
+    call = {"type": "function_call", "call_id": f"c{number}", "name": f"tool_{number}"}
+    return {**call, "arguments": json.dumps({"n": number}) if text is None else text}
+
+
+def _responses(order: list[int], output: list[Frame]) -> list[Frame]:
+    kind = "response.output_item"
+    opened = [{"type": f"{kind}.added", "output_index": at, "item": _item(at, "")} for at in order]
+    ended = [{"type": f"{kind}.done", "output_index": at, "item": _item(at)} for at in order]
+    response = {"id": "r", "status": "completed", "output": output}
+    return [*opened, *ended, {"type": "response.completed", "response": response}]
+
+
+def _steps(order: list[int]) -> list[Frame]:
+    about = {"type": "function_call"}
+    started = [
+        {"event_type": "step.start", "index": at, "step": {**about, "id": f"c{at}", "name": f"tool_{at}",
+                                                            "arguments": {"n": at}}}
+        for at in order
+    ]  # fmt: skip
+    stopped = [{"event_type": "step.stop", "index": at} for at in order]
+    over = {"event_type": "interaction.completed", "interaction": {"id": "v", "status": "requires_action"}}
+    return [*started, *stopped, over]
+
+
+MESSAGE: Frame = {"type": "message", "id": "m", "role": "assistant", "content": []}
+ODD_ORDERS: list[tuple[Dialect, list[Frame], int]] = [
+    ("openai-responses", _responses([2, 0, 1], []), 3),
+    ("openai-responses", _responses([0, 1], [_item(1), _item(0)]), 2),
+    ("openai-responses", _responses([1, 0], [_item(0), _item(1), _item(2)]), 3),
+    ("openai-responses", _responses([0], [MESSAGE]), 1),
+    ("openai-responses", _responses([1, 0], [MESSAGE, _item(0)]), 2),
+    ("google-interactions", _steps([2, 0, 1]), 3),
+]
+
+
+@pytest.mark.parametrize(("dialect", "frames", "count"), ODD_ORDERS)
+def test_a_call_keeps_its_own_id_whatever_the_order_in_which_calls_began(
+    dialect: Dialect, frames: list[Frame], count: int
+) -> None:
+    turn = decoded(dialect, *frames)
+    sent = {item["name"]: item.get("call_id") or item.get("id") for item in history(dialect, turn) if "name" in item}
+    answers = {answer["call_id"]: answer for answer in replies(dialect, outcomes(turn, value=1), turn_id=turn.turn_id)}
+
+    assert sent == {f"tool_{number}": f"c{number}" for number in range(count)}
+    assert {call.name: call.call_id for call in turn.calls} == sent
+    assert answers.keys() == set(sent.values())
+
+
+def test_a_refused_custom_call_is_answered_as_a_custom_call() -> None:
+    item = {"type": "custom_tool_call", "call_id": "k1", "name": "patch", "input": "\ud83d"}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    over = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
+    turn = decoded("openai-responses", done, over)
+
+    assert [(call.kind, call.reason) for call in turn.rejected] == [("custom", "lone_surrogate")]
+    for dialect in DIALECTS:
+        answers = replies(dialect, outcomes(turn), turn_id="r", came_in=turn.dialect)
+        assert refusal(dialect, request(dialect, [*history(dialect, turn), *answers])) is None

@@ -115,10 +115,13 @@ def _outcome(call: ToolCall | RejectedCall, state: State, value: Any) -> Outcome
     key = f"{call.position:032x}"
     if isinstance(call, RejectedCall):
         failure = Failure(call.reason, "the text breaks off")
-        return Outcome(key, f"{key}-0", call.name, call.call_id, call.position, State.REFUSED, failure=failure)
+        state, value = State.REFUSED, None
+    else:
+        failure = None
     return Outcome(
-        key, f"{key}-0", call.name, call.call_id, call.position, state, value, kind=call.kind, echo=call.echo
-    )
+        key, f"{key}-0", call.name, call.call_id, call.position, state, value,
+        failure=failure, kind=call.kind, echo=call.echo,
+    )  # fmt: skip
 
 
 def request(dialect: str, messages: Sequence[dict[str, Any]]) -> dict[str, Any]:
