@@ -4,7 +4,7 @@ Run: .venv/bin/python benchmarks/decode.py [--json]        needs the dependency 
 
 Floor: ``json.loads`` of each payload alone, which no decoder that reads every frame can do without. Reader: the
 vendor's typed events, one by one, nothing assembled. Helper: the same with the vendor's own assembly of the calls.
-Each of our numbers is the best of three rounds, the vendors' are of one; a ratio counts, not its microseconds.
+Each of our numbers is the best of twenty rounds, the vendors' are of one; a ratio counts, not its microseconds.
 Time is this process's own processor time, so that a busy machine changes little.
 """
 
@@ -29,7 +29,7 @@ from toolonce.stream import DIALECTS, TurnDecoder  # noqa: E402
 
 CHUNK = 16_384  # what an HTTP client hands over at a time
 EVENTS = 10_000
-ROUNDS = 3
+ROUNDS = 20
 REPEAT_BYTES = 300_000  # recordings are read again and again until about so many bytes were read
 
 
@@ -75,13 +75,15 @@ def decode(dialect: str, data: bytes) -> None:
     assert decoder.eof().outcome == "completed"
 
 
-def best(work: Callable[[], None], rounds: int = ROUNDS) -> float:
-    def once() -> float:
-        start = time.process_time()
-        work()
-        return time.process_time() - start
-
-    return min(once() for _ in range(rounds))
+def best(*works: Callable[[], None], rounds: int = ROUNDS) -> list[float]:
+    """The best time of each, in turns, so that a busy machine is busy for all of them."""
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, spent in zip(works, times, strict=True):
+            start = time.process_time()
+            work()
+            spent.append(time.process_time() - start)
+    return [min(spent) for spent in times]
 
 
 def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
@@ -89,15 +91,17 @@ def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
     rounds = streams * repeats
     frames = [payload for data in rounds for payload in payloads(data)]
     each = 1e6 / len(frames)
-    floor = best(lambda: [json.loads(frame) for frame in frames] and None)
-    ours = best(lambda: [decode(dialect, data) for data in rounds] and None)
+    floor, ours = best(
+        lambda: [json.loads(frame) for frame in frames] and None,
+        lambda: [decode(dialect, data) for data in rounds] and None,
+    )
     reader = helper = None
     if sdk:
         from tests.support.vendor_sdks import CALLS, READ
 
-        reader = best(lambda: [exhaust(READ[dialect](data)) for data in rounds] and None, 1) * each
+        reader = best(lambda: [exhaust(READ[dialect](data)) for data in rounds] and None, rounds=1)[0] * each
         if len(streams) > 1:  # on one turn of 10,000 events a helper that parses again after each takes minutes
-            helper = best(lambda: [CALLS[dialect](data) for data in rounds] and None, 1) * each
+            helper = best(lambda: [CALLS[dialect](data) for data in rounds] and None, rounds=1)[0] * each
     return Row(name, len(frames), floor * each, ours * each, reader, helper)
 
 

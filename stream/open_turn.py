@@ -14,6 +14,14 @@ from .limits import LimitPassed, Limits
 from .turn import Kind, ProviderError, TurnOutcome
 
 
+class Violations(list[str]):
+    """What broke the protocol, first one first: that one decides, and a stream of nonsense must not fill memory."""
+
+    def note(self, what: str) -> None:
+        if len(self) < 16:
+            self.append(what)
+
+
 class OpenTurn:
     """Everything learned about one turn.
 
@@ -38,7 +46,7 @@ class OpenTurn:
         self.limit: str | None = None
         self.released = False
         self.endings: list[tuple[TurnOutcome, str]] = []
-        self.violations: list[str] = []
+        self.violations = Violations()
         self.notes: list[str] = []
 
     @property
@@ -69,8 +77,7 @@ class OpenTurn:
         self.error = self.error or error
 
     def violate(self, what: str) -> None:
-        if len(self.violations) < 16:  # the first one decides; a stream of nonsense must not fill memory
-            self.violations.append(what)
+        self.violations.note(what)
 
     def open_call(self, kind: Kind | None = "function") -> OpenCall:
         """A new call, in order of first appearance.
@@ -80,7 +87,7 @@ class OpenTurn:
         """
         if len(self.calls) >= self.limits.calls:
             raise LimitPassed("calls")
-        call = OpenCall(self, len(self.calls), kind)
+        call = OpenCall(self, kind)
         self.calls.append(call)
         return call
 
@@ -99,8 +106,10 @@ class OpenCall:
     """
 
     __slots__ = (
+        "_drafts",
+        "_room",
         "_size",
-        "_turn",
+        "_violations",
         "call_id",
         "complete",
         "echo",
@@ -113,10 +122,13 @@ class OpenCall:
         "too_large",
     )
 
-    def __init__(self, turn: OpenTurn, number: int, kind: Kind | None) -> None:
-        self._turn = turn
+    def __init__(self, turn: OpenTurn, kind: Kind | None) -> None:
+        # The turn itself is not kept: without a cycle both are freed at once, and no collector has to find them.
+        self._drafts = turn.drafts
+        self._violations = turn.violations
+        self._room = turn.limits.argument_chars
         self._size = 0
-        self.number = number
+        self.number = len(turn.calls)
         self.kind = kind
         self.name = ""
         self.call_id: str | None = None
@@ -136,7 +148,7 @@ class OpenCall:
         """The name as a whole; empty says nothing, another one than before breaks the protocol."""
         name = self._checked(name, "name")
         if name and self.name and name != self.name:
-            self._turn.violate("a call changed its name")
+            self._violations.note("a call changed its name")
         elif name and not self.name:
             self.name = name
             self._show()
@@ -156,13 +168,13 @@ class OpenCall:
             return
         if type(piece) is str:
             self._size += len(piece)
-            if self._size > self._turn.limits.argument_chars:
+            if self._size > self._room:
                 self.too_large = True
                 self.pieces = []
                 return
         self.pieces.append(piece)
         if self.name:
-            self._turn.drafts.arguments(self.number, piece, self.pieces)
+            self._drafts.arguments(self.number, piece, self.pieces)
 
     def add_value(self, value: object) -> None:
         """Arguments from a place where an object is due; a text there is a JSON string, never parsed as an object."""
@@ -177,27 +189,27 @@ class OpenCall:
     def replace(self, piece: object) -> None:
         """A final form takes the place of the pieces. No draft: the pieces were shown, or the final itself."""
         self.pieces = [piece]
-        self.too_large = type(piece) is str and len(piece) > self._turn.limits.argument_chars
+        self.too_large = type(piece) is str and len(piece) > self._room
 
     def finish(self) -> None:
         """The wire says that the arguments are whole."""
         if self.name and not self.complete:
             self.complete = True
-            self._turn.drafts.add(CallComplete(self.number, self.name, self.call_id))
+            self._drafts.add(CallComplete(self.number, self.name, self.call_id))
 
     def _show(self) -> None:
-        self._turn.drafts.add(CallOpened(self.number, self.name, self.call_id))
+        self._drafts.add(CallOpened(self.number, self.name, self.call_id))
         if not self.shown:
             self.shown = True
             for count in range(len(self.pieces)):  # what came before the name
-                self._turn.drafts.arguments(self.number, self.pieces[count], self.pieces)
+                self._drafts.arguments(self.number, self.pieces[count], self.pieces)
 
     def _checked(self, value: object, what: str) -> str | None:
         if value is None or value == "":
             return None
         if isinstance(value, str) and encodable(value):
             return value
-        self._turn.violate(f"a call's {what} is no usable text")
+        self._violations.note(f"a call's {what} is no usable text")
         return None
 
 

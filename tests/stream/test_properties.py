@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import json
 from typing import Any
@@ -165,3 +166,16 @@ def _poison(frame: Any, data: st.DataObject) -> None:
             continue
         target[key] = data.draw(st.sampled_from([None, 0, -1, True, 1.5, "", "x", [], {}, [[]], [{}], {"a": 1}, 2**70]))
         return
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_turn_leaves_nothing_for_the_garbage_collector(dialect: str) -> None:
+    calls = [WireCall("c1", "f", ('{"a":', "1}")), WireCall("c2", "g", ("{}",))]
+    data = RENDER[dialect](calls, [0, 1, 0], "Hi")
+    gc.collect()
+    gc.disable()
+    try:
+        assert fed(dialect, [data]).outcome == "completed"
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
