@@ -1,6 +1,7 @@
 """The way in and back: provider streams to turns and calls, outcomes to replies."""
 
 from .async_client import AsyncBatch, AsyncClient
+from .async_provider import read_turn_async, sending_async
 from .attempt import Cancel
 from .batch import Batch
 from .bodies import decode_body
@@ -83,5 +84,7 @@ __all__ = [
     "guess_dialect",
     "message_code",
     "read_turn",
+    "read_turn_async",
     "sending",
+    "sending_async",
 ]

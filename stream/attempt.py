@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from .bodies import decode_body
 from .decoder import TurnDecoder
 from .drafts import Draft
 from .frames import error_event
-from .turn import ProviderError, TurnResult
+from .turn import Dialect, ProviderError, TurnResult
 
 ERROR_BYTES = 1 << 20
 """How much of an error's body is read: they are short, and an HTML page says nothing."""
@@ -210,11 +210,14 @@ def _show(terms: Terms, drafts: list[Draft]) -> None:
 
 
 def _error_result(reading: _Reading) -> TurnResult:
-    body = bytearray()
-    for chunk in reading.chunks():
-        body += chunk[: ERROR_BYTES - len(body)]
-    status = reading.response.status_code if reading.response else 0
-    told = error_event(bytes(body))
-    error = ProviderError(told.code, told.message, status)
+    assert reading.response is not None
+    body = b"".join(reading.chunks())
+    return refused(reading.terms.dialect, reading.response.status_code, body)
+
+
+def refused(dialect: str, status: int, body: bytes) -> TurnResult:
+    """The result for a response that is an error, whatever its body says."""
+    told = error_event(body[:ERROR_BYTES])
     reason = f"the provider answered with HTTP {status}: {told.code or 'without a code'}"
-    return TurnResult(reading.terms.dialect, "failed", error=error, diagnostics=(reason,), bytes_seen=len(body))  # type: ignore[arg-type]
+    error = ProviderError(told.code, told.message, status)
+    return TurnResult(cast(Dialect, dialect), "failed", error=error, diagnostics=(reason,), bytes_seen=len(body))

@@ -75,6 +75,10 @@ class Watch:
     cancel: Cancel | None = None
 
 
+USUAL = Budget()
+NOBODY = Watch()
+
+
 class Sends(Protocol):
     """An httpx client, as far as it is needed."""
 
@@ -95,8 +99,8 @@ def read_turn(
     open_response: Opener,
     dialect: str,
     *,
-    budget: Budget = Budget(),
-    watch: Watch = Watch(),
+    budget: Budget = USUAL,
+    watch: Watch = NOBODY,
     streamed: bool = True,
 ) -> TurnResult:
     """Have one turn from a provider.
@@ -124,23 +128,18 @@ def read_turn(
 
     def once() -> Attempt:
         done = attempt(open_response, terms)
-        _account(done, next(numbers), watch)
+        account(done, next(numbers), watch)
         return done
 
     retrying = Retrying(
         stop=stop_after_attempt(budget.attempts) | stop_before_delay(budget.total_s),
-        wait=_wait,
+        wait=wait_for_provider,
         retry=retry_if_result(lambda done: is_transient(done) and not cancel.asked),
         sleep=cancel.sleep,
-        retry_error_callback=_last,
+        retry_error_callback=last_attempt,
     )
     result: TurnResult = retrying(once).result
-    if _refuses_streaming(result):
-        raise StreamingRefused(
-            f"{dialect}: the provider refuses to stream with strict schemas; drop strict from the tools, or ask "
-            "without streaming: read_turn(..., streamed=False)"
-        )
-    return result
+    return unless_streaming_is_refused(result)
 
 
 def is_transient(done: Attempt) -> bool:
@@ -167,7 +166,7 @@ def _transient_words(result: TurnResult) -> bool:
     return any(word in words for word in _TRANSIENT_WORDS)
 
 
-def _wait(state: RetryCallState) -> float:
+def wait_for_provider(state: RetryCallState) -> float:
     """The provider's word if it gave one, and never less than a growing, jittered wait of our own."""
     assert state.outcome is not None
     headers = state.outcome.result().headers
@@ -188,13 +187,15 @@ def retry_after(value: str | None) -> float:
         return 0.0
 
 
-def _last(state: RetryCallState) -> Attempt:
+def last_attempt(state: RetryCallState) -> Attempt:
+    """For tenacity: no exception of its own when attempts are used up."""
     assert state.outcome is not None
     last: Attempt = state.outcome.result()
     return last
 
 
-def _account(done: Attempt, number: int, watch: Watch) -> None:
+def account(done: Attempt, number: int, watch: Watch) -> None:
+    """Tell of an attempt that gave no turn."""
     result = done.result
     if watch.on_aborted is None or result.outcome in ("completed", "paused"):
         return
@@ -208,10 +209,17 @@ def _account(done: Attempt, number: int, watch: Watch) -> None:
     )  # fmt: skip
 
 
-def _refuses_streaming(result: TurnResult) -> bool:
-    """A 400 that names both streaming and strict schemas; providers have no code for it."""
+def unless_streaming_is_refused(result: TurnResult) -> TurnResult:
+    """The result, unless it is a 400 that names both streaming and schemas; providers have no code for that.
+
+    Raises:
+        StreamingRefused: it is.
+    """
     error = result.error
-    if error is None or error.status not in (400, 422):
-        return False
-    words = (error.message or "").lower()
-    return "stream" in words and ("strict" in words or "schema" in words)
+    words = (error.message or "").lower() if error is not None and error.status in (400, 422) else ""
+    if "stream" in words and ("strict" in words or "schema" in words):
+        raise StreamingRefused(
+            f"{result.dialect}: the provider refuses to stream with strict schemas; drop strict from the tools, or ask "
+            "without streaming: read_turn(..., streamed=False)"
+        )
+    return result

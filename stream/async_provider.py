@@ -1,0 +1,160 @@
+"""The same live turns over asyncio; what is transient and how long to wait is `provider`'s.
+
+A stop is the task's own ``cancel()``: the attempt is told as lost, and nothing of it was handed out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_before_delay
+
+from .attempt import Attempt, Terms, is_line_error, refused
+from .bodies import decode_body
+from .decoder import TurnDecoder
+from .provider import (
+    NOBODY,
+    USUAL,
+    Budget,
+    Watch,
+    account,
+    is_transient,
+    last_attempt,
+    unless_streaming_is_refused,
+    wait_for_provider,
+)
+from .turn import TurnResult
+
+T = TypeVar("T")
+
+
+class AsyncResponse(Protocol):
+    """What is needed of a response; those of httpx's and httpx2's async clients have it."""
+
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+    async def aclose(self) -> None: ...
+
+
+AsyncOpener = Callable[[], Awaitable[AsyncResponse]]
+
+
+class SendsAsync(Protocol):
+    """An async httpx client, as far as it is needed."""
+
+    async def send(self, request: Any, *, stream: bool = False) -> Any: ...
+
+
+def sending_async(client: SendsAsync, request: Any) -> AsyncOpener:
+    """The opener for a request of an async client of httpx or httpx2."""
+
+    async def open_response() -> AsyncResponse:
+        response: AsyncResponse = await client.send(request, stream=True)
+        return response
+
+    return open_response
+
+
+async def read_turn_async(
+    open_response: AsyncOpener,
+    dialect: str,
+    *,
+    budget: Budget = USUAL,
+    watch: Watch = NOBODY,
+    streamed: bool = True,
+) -> TurnResult:
+    """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here."""
+    terms = Terms(dialect, time.monotonic() + budget.total_s, budget.idle_s, streamed, watch.on_draft)
+    numbers = iter(range(1, budget.attempts + 1))
+
+    async def once() -> Attempt:
+        reading = _Reading(terms)
+        number = next(numbers)
+        try:
+            done = await reading.attempt(open_response)
+        except asyncio.CancelledError:
+            account(reading.ended(reading.decoder.abort("cancelled")), number, watch)
+            raise
+        account(done, number, watch)
+        return done
+
+    retrying = AsyncRetrying(
+        stop=stop_after_attempt(budget.attempts) | stop_before_delay(budget.total_s),
+        wait=wait_for_provider,
+        retry=retry_if_result(is_transient),
+        retry_error_callback=last_attempt,
+    )
+    last: Attempt = await retrying(once)
+    return unless_streaming_is_refused(last.result)
+
+
+class _Stopped(Exception):
+    """``idle``, ``total``, or the transport's own word for what broke."""
+
+
+class _Reading:
+    """One attempt."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._began = time.monotonic()
+        self._response: AsyncResponse | None = None
+        self.decoder = TurnDecoder(terms.dialect)
+
+    async def attempt(self, open_response: AsyncOpener) -> Attempt:
+        try:
+            self._response = await self._in_time(open_response())
+            result = await self._read(self._response)
+        except _Stopped as stop:
+            result = self.decoder.abort(str(stop))
+        finally:
+            if self._response is not None:
+                await self._response.aclose()
+        return self.ended(result)
+
+    def ended(self, result: TurnResult) -> Attempt:
+        response = self._response
+        status, headers = (response.status_code, response.headers) if response is not None else (0, {})
+        return Attempt(result, status, headers, time.monotonic() - self._began)
+
+    async def _read(self, response: AsyncResponse) -> TurnResult:
+        if response.status_code >= 400 or not self._terms.streamed:
+            body = b"".join([chunk async for chunk in self._chunks(response)])
+            if response.status_code >= 400:
+                return refused(self._terms.dialect, response.status_code, body)
+            return decode_body(self._terms.dialect, body)
+        async for chunk in self._chunks(response):
+            self._show(self.decoder.feed(chunk))
+            if self.decoder.released:
+                break
+        result = self.decoder.eof()
+        self._show(self.decoder.closing_drafts())
+        return result
+
+    async def _chunks(self, response: AsyncResponse) -> AsyncIterator[bytes]:
+        chunks = response.aiter_bytes()
+        while (chunk := await self._in_time(anext(chunks, None))) is not None:
+            yield chunk
+
+    async def _in_time(self, what: Awaitable[T]) -> T:
+        left = self._terms.until - time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, min(left, self._terms.idle_s))):
+                return await what
+        except TimeoutError:
+            raise _Stopped("idle" if left > self._terms.idle_s else "total") from None
+        except Exception as error:
+            if is_line_error(error):
+                raise _Stopped(type(error).__name__) from error
+            raise
+
+    def _show(self, drafts: list[Any]) -> None:
+        for draft in drafts:
+            if self._terms.on_draft:
+                self._terms.on_draft(draft)

@@ -1,0 +1,122 @@
+"""Live turns over asyncio: the same rules, and a stop is the task's own cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.provider_server import ProviderServer, Reply
+from tests.support.speech import stream
+from tests.support.wire_paths import PATHS
+from toolonce.stream import provider
+from toolonce.stream.async_provider import read_turn_async, sending_async
+from toolonce.stream.errors import StreamingRefused
+from toolonce.stream.provider import Aborted, Budget, Watch
+from toolonce.stream.turn import DIALECTS, TurnResult
+
+GOOD = stream("anthropic", "msg_1", [("pay", "toolu_1", {"n": 1})])
+ASKED: dict[str, Any] = {"messages": [], "input": [], "contents": [{"role": "user", "parts": [{"text": "Well?"}]}]}
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "_JITTER", lambda _state: 0.0)
+
+
+def read(server: ProviderServer, dialect: str = "anthropic", **more: Any) -> TurnResult:
+    return asyncio.run(reading(server, dialect, **more))
+
+
+async def reading(server: ProviderServer, dialect: str = "anthropic", **more: Any) -> TurnResult:
+    async with httpx2.AsyncClient(timeout=30) as http:
+        request = http.build_request("POST", server.url + PATHS[dialect], json=ASKED)
+        return await read_turn_async(sending_async(http, request), dialect, **more)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, dialect: str) -> None:
+    server.script.append(Reply(stream(dialect, "turn-1", [("pay", "c1", {"n": 1})]), pieces=11))
+    streamed = read(server, dialect)
+    whole = read(server, dialect, streamed=False)
+
+    assert [(call.name, call.arguments) for call in streamed.calls] == [("pay", {"n": 1})]
+    assert whole.text == "Done."
+
+
+@pytest.mark.parametrize(
+    "first",
+    [Reply(b"{}", 429), Reply(b"", 503), Reply(GOOD[:200], promised=9), Reply(GOOD[:200])],
+    ids=["429", "503", "cut", "ended politely"],
+)
+def test_what_may_pass_is_asked_for_again_and_noted(server: ProviderServer, first: Reply) -> None:
+    server.script.extend([first, stream("anthropic", "msg_2", [("pay", "toolu_2", {"n": 2})])])
+    lost: list[Aborted] = []
+    result = read(server, watch=Watch(on_aborted=lost.append))
+
+    assert [call.call_id for call in result.calls] == ["toolu_2"]
+    assert [note.attempt for note in lost] == [1]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_what_will_not_pass_is_never_asked_for_again(server: ProviderServer, status: int) -> None:
+    server.script.extend([Reply(b"{}", status), GOOD])
+
+    assert read(server).outcome == "failed"
+    assert len(server.requests) == 1
+
+
+def test_a_provider_that_falls_silent_is_given_up(server: ProviderServer) -> None:
+    server.script.extend([Reply(GOOD, gate=200), GOOD])
+    lost: list[Aborted] = []
+    result = read(server, budget=Budget(idle_s=0.2), watch=Watch(on_aborted=lost.append))
+
+    assert result.outcome == "completed"
+    assert [(note.reason, note.bytes_seen) for note in lost] == [("transport: idle", 200)]
+
+
+def test_a_budget_that_is_used_up_ends_it(server: ProviderServer) -> None:
+    server.script.extend([Reply(GOOD, gate=10), GOOD])
+
+    assert read(server, budget=Budget(total_s=0.3)).outcome == "aborted"
+    assert len(server.requests) == 1
+
+
+def test_a_cancelled_task_is_told_as_lost_and_asks_no_more(server: ProviderServer) -> None:
+    server.script.extend([Reply(GOOD, gate=len(GOOD) - 5), GOOD])
+    lost: list[Aborted] = []
+    begun = asyncio.Event()
+
+    async def main() -> None:
+        watch = Watch(on_draft=lambda _draft: begun.set(), on_aborted=lost.append)
+        task = asyncio.create_task(reading(server, watch=watch))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [note.reason for note in lost] == ["transport: cancelled"]
+    assert len(server.requests) == 1
+
+
+def test_a_refusal_to_stream_and_a_defect_of_the_program_are_raised(server: ProviderServer) -> None:
+    server.script.append(Reply(b'{"error":{"message":"no streaming with strict schemas"}}', 400))
+    with pytest.raises(StreamingRefused):
+        read(server)
+
+    async def broken() -> Any:
+        raise KeyError("api_key")
+
+    opener: Callable[[], Awaitable[Any]] = broken
+    with pytest.raises(KeyError):
+        asyncio.run(read_turn_async(opener, "anthropic"))
