@@ -142,24 +142,29 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
     )
 
 
-def renew(space: Namespace, runs: Sequence[tuple[str, int]], *, lease_ms: int) -> Invocation[tuple[str, ...]]:
-    """Prolong the leases of (call key, fence) pairs; per call ``kept``, ``cancel`` (kept, a stop was asked for) or
+def _who(run: Run) -> tuple[Arg, ...]:
+    """Which attempt speaks. Not by its fence alone: a server that has lost writes gives fences out a second time."""
+    return run.call, run.fence, run.token
+
+
+def renew(space: Namespace, runs: Sequence[Run], *, lease_ms: int) -> Invocation[tuple[str, ...]]:
+    """Prolong the leases of these runs; per run ``kept``, ``cancel`` (kept, a stop was asked for) or
     ``lost``. Harmless when repeated."""
     args: list[Arg] = [lease_ms]
-    for call, fence in runs:
-        args += (call, fence)
+    for run in runs:
+        args += _who(run)
     return Invocation(load("renew"), space.root, tuple(args), lambda reply: tuple(word.decode() for word in reply))
 
 
 def begin(space: Namespace, run: Run) -> Invocation[str]:
     """Write that the effect may start from here on: ``begun``, ``cancel`` (nothing written) or ``lost``."""
-    return Invocation(load("begin"), space.root, (run.call, run.fence), lambda reply: reply.decode())
+    return Invocation(load("begin"), space.root, _who(run), lambda reply: reply.decode())
 
 
 def declare(space: Namespace, run: Run) -> Invocation[str]:
     """Write the run's effect and `begins` into its record, before its handler is entered: ``declared`` or ``lost``.
     For a tool that has become stricter since the call was admitted."""
-    args = (run.call, run.fence, run.effect, int(run.begins))
+    args = (*_who(run), run.effect, int(run.begins))
     return Invocation(load("declare"), space.root, args, lambda reply: reply.decode())
 
 
@@ -190,9 +195,7 @@ class Settled:
 def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
     """Store the outcome under the run's fence. The first outcome stands; repeats answer the same."""
     args = (
-        run.call,
-        run.fence,
-        run.token,
+        *_who(run),
         ending.state,
         ending.result,
         failure_json(ending.failure),
@@ -219,7 +222,7 @@ def retry_later(space: Namespace, run: Run, *, delay_ms: int, failure: Failure) 
 
 def _release(space: Namespace, run: Run, how: tuple[Arg, ...]) -> Invocation[str]:
     """`how`: operation, wait in ms, held reason, error JSON."""
-    args = (run.call, run.fence, *how, run.worker)
+    args = (*_who(run), *how, run.worker)
 
     def read(reply: list[bytes]) -> str:
         return reply[1].decode() if reply[0] == b"released" else "lost"
@@ -230,11 +233,11 @@ def _release(space: Namespace, run: Run, how: tuple[Arg, ...]) -> Invocation[str
 def interrupt(space: Namespace, run: Run, *, reason: str) -> Invocation[str]:
     """Give up an attempt that was entered; by its effect the call becomes ``queued``, ``failed`` or ``unknown``, else
     ``lost``."""
-    args = (run.call, run.fence, reason, run.worker)
+    args = (*_who(run), reason, run.worker)
     return Invocation(load("interrupt"), space.root, args, lambda reply: reply[0].decode())
 
 
 def progress(space: Namespace, run: Run, fraction: float | None, message: str) -> Invocation[bool]:
     """Report how far a running call is; False where the lease is lost."""
-    args = (run.call, run.fence, "" if fraction is None else fraction, message)
+    args = (*_who(run), "" if fraction is None else fraction, message)
     return Invocation(load("progress"), space.root, args, lambda reply: reply == b"noted")

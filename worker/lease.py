@@ -81,7 +81,7 @@ class Leases:
         Raises:
             StoreUnavailable: the store did not hear all of them.
         """
-        holds = iter(self.held())
+        holds = iter([hold for hold in self.held() if hold.standing != "lost"])
         while batch := tuple(islice(holds, _BATCH)):
             reach("in_renew")
             asked_at = time.monotonic()
@@ -90,8 +90,7 @@ class Leases:
 
     def renewal(self, holds: Sequence[Hold]) -> Invocation[tuple[str, ...]]:
         """The request to prolong these leases."""
-        pairs = [(hold.run.call, hold.run.fence) for hold in holds]
-        return renew(self._connection.space, pairs, lease_ms=self.lease_ms)
+        return renew(self._connection.space, [hold.run for hold in holds], lease_ms=self.lease_ms)
 
     def is_kept(self, hold: Hold, ask: Callable[[Invocation[tuple[str, ...]]], tuple[str, ...]]) -> bool:
         """Whether the right to run is still there. The store is asked only where the lease may have run out meanwhile:

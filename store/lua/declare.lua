@@ -1,13 +1,13 @@
 -- declare: the worker's tool is stricter than the one that the call was admitted for; its word counts from here on.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, effect, begins ("1" | "0")
+-- ARGV    = call key, fence, delivery token, effect, begins ("1" | "0")
 -- RETURNS "declared" | "lost"
 -- INVARIANT written before the handler is entered, so that no recovery judges it by what an older tool declared.
-local got = fields(ARGV[1], 'state', 'fence', 'tool', 'attempt')
-if got[1] ~= 'running' or got[2] ~= ARGV[2] then
+local got = fields(ARGV[1], 'state', 'fence', 'tool', 'attempt', 'token')
+if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[5] ~= ARGV[3] then
   return 'lost'
 end
-redis.call('HSET', record_of(ARGV[1]), 'effect', ARGV[3], 'begins', ARGV[4])
-note(ARGV[1], { op = 'declare', actor = 'worker', tool = got[3], fence = ARGV[2], attempt = got[4], reason = ARGV[3] })
+redis.call('HSET', record_of(ARGV[1]), 'effect', ARGV[4], 'begins', ARGV[5])
+note(ARGV[1], { op = 'declare', actor = 'worker', tool = got[3], fence = ARGV[2], attempt = got[4], reason = ARGV[4] })
 return 'declared'

@@ -3,28 +3,28 @@
 -- again (retry_later) it is queued for later. Where a stop was asked for, it is cancelled instead of queued.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, "release" | "retry_later", delay (held for approval: its lifetime) in ms, held reason or "",
+-- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms, held reason or "",
 --           error JSON or "", worker
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
-local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
-local got = fields(call, 'state', 'fence', 'tool', 'attempt')
+local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
+local got = fields(call, 'state', 'fence', 'tool', 'attempt', 'token')
 local before = given_up(call, fence)
 if before then
   return { 'released', before }
-elseif got[1] ~= 'running' or got[2] ~= fence then
+elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
   return { 'lost', got[1] or '' }
 end
 if op == 'release' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
 end
-if ARGV[6] ~= '' then
-  redis.call('HSET', record_of(call), 'error', ARGV[6])
+if ARGV[7] ~= '' then
+  redis.call('HSET', record_of(call), 'error', ARGV[7])
 end
-local event = { op = op, actor = ARGV[7], tool = got[3], fence = fence, attempt = got[4], reason = reason }
+local event = { op = op, actor = ARGV[8], tool = got[3], fence = fence, attempt = got[4], reason = reason }
 if reason == '' then
-  return { 'released', give_up(call, fence, queue_again(call, tonumber(ARGV[4]), event)) }
+  return { 'released', give_up(call, fence, queue_again(call, tonumber(ARGV[5]), event)) }
 end
 transition(call, 'running', 'held', event)
-wait_held(call, got[3], reason, tonumber(ARGV[4]))
+wait_held(call, got[3], reason, tonumber(ARGV[5]))
 return { 'released', give_up(call, fence, 'held') }

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- settle: store how an attempt ended, under its fence. Also the late word of an attempt that was given up.
--- uses: ledger queue flow
+-- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks, worker
 --           (result, error and marks are JSON texts; "" where there is none)
@@ -23,6 +23,7 @@ local same = got[2] == fence and got[3] == token
 if same and from == to and (got[6] == me or to == 'unknown') then
   return { 'settled', from }
 end
+judge_record(got[2], got[3], fence, token)
 if not (same and ROWS[from] and ROWS[from][to]) then
   if got[7] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)

@@ -63,14 +63,14 @@ def test_a_renewed_lease_is_never_reclaimed(scene: Scene) -> None:
     for _ in range(5):
         scene.store.advance(LEASE_MS - 1)
         scene.reclaim()
-        assert scene.run(execution.renew(scene.space, [(run.call, run.fence)], lease_ms=LEASE_MS)) == ("kept",)
+        assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
     assert scene.state(run.call) is State.RUNNING
 
 
 def test_a_lease_may_be_renewed_past_its_end_while_nobody_reclaimed_it(scene: Scene) -> None:
     run = scene.start()
     scene.store.advance(3 * LEASE_MS)
-    assert scene.run(execution.renew(scene.space, [(run.call, run.fence)], lease_ms=LEASE_MS)) == ("kept",)
+    assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
     scene.reclaim()
     assert scene.state(run.call) is State.RUNNING
 
@@ -79,15 +79,18 @@ def test_one_renewal_answers_for_each_run_of_a_process(scene: Scene) -> None:
     kept, stopped, gone = (scene.start(name, of=READ) for name in "abc")
     scene.cancel(stopped.call)
     scene.settle(gone)
-    runs = [(run.call, run.fence) for run in (kept, stopped, gone)]
-    assert scene.run(execution.renew(scene.space, runs, lease_ms=LEASE_MS)) == ("kept", "cancel", "lost")
+    assert scene.run(execution.renew(scene.space, [kept, stopped, gone], lease_ms=LEASE_MS)) == (
+        "kept",
+        "cancel",
+        "lost",
+    )
 
 
 def test_a_late_worker_cannot_renew_begin_or_give_back_what_its_successor_runs(scene: Scene) -> None:
     late = scene.start(of=READ)
     scene.lose(late)
     scene.take()
-    assert scene.run(execution.renew(scene.space, [(late.call, late.fence)], lease_ms=LEASE_MS)) == ("lost",)
+    assert scene.run(execution.renew(scene.space, [late], lease_ms=LEASE_MS)) == ("lost",)
     assert scene.run(execution.begin(scene.space, late)) == "lost"
     assert scene.run(execution.progress(scene.space, late, 0.5, "half")) is False
     assert scene.release(late) == "lost"

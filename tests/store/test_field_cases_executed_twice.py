@@ -51,7 +51,7 @@ def test_a_redelivery_beside_a_live_lease_runs_nothing_however_long_the_tool_tak
     run = scene.start()
     for _ in range(4):
         scene.store.advance(LEASE_MS - 1)
-        scene.run(execution.renew(scene.space, [(run.call, run.fence)], lease_ms=LEASE_MS))
+        scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS))
         scene.reclaim()
         assert isinstance(scene.claim(run.idempotency_key, worker="worker-b"), NotRun)
     assert scene.settle(run, "done").verdict == "settled"

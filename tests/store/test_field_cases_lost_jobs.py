@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.clocked_store import ClockedStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import LEASE_MS, Scene, spec
@@ -82,8 +84,8 @@ def test_what_may_follow_a_dead_run_is_decided_by_the_tools_kind_and_no_timer(sc
 def test_anyone_who_knows_call_and_fence_may_renew_and_a_renewal_without_record_is_lost(scene: Scene) -> None:
     """O2-07: a lock kept its token per thread; extending by zero deleted it and reported success."""
     run = scene.start()
-    assert scene.run(execution.renew(scene.space, [(run.call, run.fence)], lease_ms=LEASE_MS)) == ("kept",)
-    assert scene.run(execution.renew(scene.space, [("0" * 32, run.fence)], lease_ms=LEASE_MS)) == ("lost",)
+    assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
+    assert scene.run(execution.renew(scene.space, [replace(run, call="0" * 32)], lease_ms=LEASE_MS)) == ("lost",)
 
 
 def test_a_cleaner_touches_no_lease_that_is_alive_whatever_rq_says(scene: Scene) -> None:
@@ -101,7 +103,7 @@ def test_a_record_that_vanished_under_a_running_call_is_noticed_at_its_end(store
     for key in store.redis.scan_iter(f"{scene.space.root}*"):
         if ":test:" not in key:
             store.redis.delete(key)
-    assert scene.run(execution.renew(scene.space, [(run.call, run.fence)], lease_ms=LEASE_MS)) == ("lost",)
+    assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("lost",)
     assert scene.settle(run, 1) == execution.Settled("gone")
     call = scene.submit()
     assert scene.claim(run.idempotency_key, seen=run.fence) == NotRun("held", "store_went_back")
@@ -158,7 +160,7 @@ def test_no_script_takes_a_time_of_the_workers_clock(scene: Scene) -> None:
     """O8-07: leases were judged by each machine's own clock. Here workers send lengths of time, never points."""
     run = scene.start()
     sent = [
-        execution.renew(scene.space, [(run.call, run.fence)], lease_ms=LEASE_MS),
+        execution.renew(scene.space, [run], lease_ms=LEASE_MS),
         recovery.reclaim(scene.space, "sweeper"),
         recovery.tick(scene.space),
         execution.settle(scene.space, run, execution.Ending(State.SUCCEEDED, "1")),

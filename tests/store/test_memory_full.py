@@ -90,7 +90,7 @@ def test_on_a_full_server_what_runs_is_renewed_settled_given_back_and_reclaimed(
     fill(server)
     with pytest.raises(StoreFull):
         scene.run(execution.begin(scene.space, begins))
-    assert scene.run(execution.renew(scene.space, [(done.call, done.fence)], lease_ms=LEASE_MS)) == ("kept",)
+    assert scene.run(execution.renew(scene.space, [done], lease_ms=LEASE_MS)) == ("kept",)
     assert scene.settle(done, "x" * 10_000).state is State.SUCCEEDED
     assert scene.retry_later(look_a, delay_ms=1) == "queued"
     assert scene.release(look_b) == "queued"

@@ -122,7 +122,7 @@ class StoreMachine(RuleBasedStateMachine):
     def renew(self, run: Run | None) -> None:
         if run is not None:
             held = self.is_held(run)
-            (answer,) = self.send(execution.renew(self.space, [(run.call, run.fence)], lease_ms=LEASE_MS))
+            (answer,) = self.send(execution.renew(self.space, [run], lease_ms=LEASE_MS))
             assert (answer != "lost") == held
 
     @rule(
