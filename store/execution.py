@@ -230,11 +230,19 @@ def _release(space: Namespace, run: Run, how: tuple[Arg, ...]) -> Invocation[str
     return Invocation(load("release"), space.root, args, read)
 
 
-def interrupt(space: Namespace, run: Run, *, reason: str) -> Invocation[str]:
+def interrupt(space: Namespace, run: Run, *, reason: str, inside_ms: int = 0) -> Invocation[str]:
     """Give up an attempt that was entered; by its effect the call becomes ``queued``, ``failed`` or ``unknown``, else
-    ``lost``."""
-    args = (*_who(run), reason, run.worker)
+    ``lost``. Where its handler is still at work, no read-back asks for `inside_ms`; see `linger`."""
+    args = (*_who(run), reason, run.worker, inside_ms)
     return Invocation(load("interrupt"), space.root, args, lambda reply: reply[0].decode())
+
+
+def linger(space: Namespace, runs: Sequence[Run], *, wait_ms: int) -> Invocation[int]:
+    """The handlers of these runs, which were given up, are still at work: their read-backs wait at least so long."""
+    args: list[Arg] = [wait_ms]
+    for run in runs:
+        args += _who(run)
+    return Invocation(load("linger"), space.root, tuple(args), int)
 
 
 def progress(space: Namespace, run: Run, fraction: float | None, message: str) -> Invocation[bool]:

@@ -29,6 +29,7 @@ from .persist import Persistence, Sends
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
 from .preparing import Ready
 from .tally import Tally
+from .tool import Isolation
 
 _LOG = logging.getLogger("toolonce.worker")
 
@@ -71,6 +72,8 @@ class Attempt:
         """The first word about how it ended; the lease is let go after it."""
         self._line.close()
         self.hold.ending = True
+        if self._is_left_inside(end):
+            self._desk.leases.linger(self.hold)
         reach("before_settle")
         try:
             self._follow(self._protected(end), sends)
@@ -82,6 +85,7 @@ class Attempt:
 
     def late(self, end: End) -> None:
         """A handler that was given up has ended after all: its word still settles an unknown call."""
+        self._desk.leases.leave(self.hold)
         ending = late(self._protected(end))
         _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
         if ending is None:
@@ -90,6 +94,10 @@ class Attempt:
             self._settle(ending, self._desk.connection)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
+
+    def _is_left_inside(self, end: End) -> bool:
+        """A handler that overran and shares our process cannot be killed: it goes on."""
+        return end.kind is Kind.TIMED_OUT and self.entry.tool.isolation is not Isolation.PROCESS
 
     def _follow(self, end: End, sends: Sends) -> None:
         space, run = self._desk.connection.space, self.run
@@ -101,7 +109,8 @@ class Attempt:
                 self._desk.tally.retried += 1
                 self._desk.nudge(delay_ms)
             case Interrupt(reason):
-                self._write(sends, interrupt(space, run, reason=reason))
+                inside_ms = self._desk.leases.lease_ms if self._is_left_inside(end) else 0
+                self._write(sends, interrupt(space, run, reason=reason, inside_ms=inside_ms))
                 self._desk.tally.interrupted += 1
             case Nothing():
                 _LOG.warning("call %s: stopped, its lease is lost", run.call)

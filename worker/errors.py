@@ -53,7 +53,12 @@ class NotStarted(Exception):
 
 
 class DidNotHappen(Exception):
-    """A read-back has looked and is certain: the effect is not there."""
+    """A read-back has looked and is certain: the effect is not there, and will not come.
+
+    The attempt that left the call unknown may still be at work in a process that cannot be asked: paused, cut off, or
+    with its request on the way. Say this only where what was looked at is final, for example after the key was voided
+    downstream; else raise anything else, and be asked again.
+    """
 
 
 class WorkerError(Exception):

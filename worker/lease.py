@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from ..store.connection import Connection
 from ..store.crashpoints import reach
 from ..store.errors import StoreError
-from ..store.execution import Run, renew
+from ..store.execution import Run, linger, renew
 from ..store.scripts import Invocation
 
 _LOG = logging.getLogger("toolonce.worker")
@@ -31,15 +31,17 @@ class Hold:
     Attributes:
         standing: ``kept``, ``cancel`` or ``lost``, as the last renewal heard.
         asked_at: monotonic time at which the lease was last asked for and granted; it lives for a lease from then on.
+        left: its handler has ended.
         ending: the last word about the run is on its way; a lease that is gone now may have ended with it.
     """
 
-    __slots__ = ("asked_at", "ending", "run", "standing")
+    __slots__ = ("asked_at", "ending", "left", "run", "standing")
 
     def __init__(self, run: Run, asked_at: float) -> None:
         self.run = run
         self.asked_at = asked_at
         self.ending = False
+        self.left = False
         self.standing = "cancel" if run.cancel_requested else "kept"
 
 
@@ -50,6 +52,7 @@ class Leases:
         self.lease_ms = lease_ms
         self._connection = connection
         self._holds: set[Hold] = set()
+        self._lingering: set[Hold] = set()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew_for_ever, name="toolonce-leases", daemon=True)
 
@@ -71,6 +74,17 @@ class Leases:
         """Let this lease go; it is settled, given back, or given up."""
         self._holds.discard(hold)
 
+    def linger(self, hold: Hold) -> None:
+        """Its run is given up while its handler is still at work: no read-back is to ask what it has done."""
+        self._lingering.add(hold)
+        if hold.left:
+            self._lingering.discard(hold)
+
+    def leave(self, hold: Hold) -> None:
+        """The handler of a run that was given up has ended."""
+        hold.left = True
+        self._lingering.discard(hold)
+
     def held(self) -> tuple[Hold, ...]:
         """Everything that runs now, as far as this process knows."""
         return tuple(self._holds.copy())
@@ -81,12 +95,19 @@ class Leases:
         Raises:
             StoreUnavailable: the store did not hear all of them.
         """
-        holds = iter([hold for hold in self.held() if hold.standing != "lost"])
+        held = self.held()
+        lost = [hold for hold in held if hold.standing == "lost"]
+        self._linger([hold.run for hold in (*lost, *self._lingering.copy())])
+        holds = iter([hold for hold in held if hold.standing != "lost"])
         while batch := tuple(islice(holds, _BATCH)):
             reach("in_renew")
             asked_at = time.monotonic()
             words = self._connection.run(self.renewal(batch))
             self._heard(batch, words, asked_at)
+
+    def _linger(self, runs: Sequence[Run]) -> None:
+        for start in range(0, len(runs), _BATCH):
+            self._connection.run(linger(self._connection.space, runs[start : start + _BATCH], wait_ms=self.lease_ms))
 
     def renewal(self, holds: Sequence[Hold]) -> Invocation[tuple[str, ...]]:
         """The request to prolong these leases."""

@@ -42,7 +42,7 @@ class ToolOptions(TypedDict, total=False):
     """What may be declared; times are seconds.
 
     effect: ``read``, ``idempotent`` or ``mutating`` (the default).
-    timeout: run limit of one attempt, 0 for none. deadline: from the first queueing on.
+    timeout: run limit of one attempt (20), 0 for none. deadline: from the first queueing on.
     concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
     one. after: tools whose calls of the same turn must succeed first. hold_duplicates: equal arguments under another
     call key wait for a person.
@@ -114,7 +114,8 @@ class Tool:
     def reconcile(self, function: Handler) -> Handler:
         """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
 
-        It returns the outcome of what happened, raises `DidNotHappen`, or anything else where it cannot tell.
+        It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or
+        anything else where it cannot tell.
         """
         if self.readback is not None:
             raise BadTool(f"tool {self.name}: it has a reconcile already")
@@ -150,7 +151,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
         description=options.get("description") or signature.description,
         version=options.get("version", "1"),
         effect=_effect(name, options),
-        timeout_ms=_ms(name, "timeout", options.get("timeout", 60)),
+        timeout_ms=_ms(name, "timeout", options.get("timeout", 20)),
         max_attempts=retry.attempts,
         deadline_ms=_ms(name, "deadline", options.get("deadline", 600)),
         queue=options.get("queue", "default"),

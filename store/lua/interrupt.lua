@@ -2,7 +2,7 @@
 -- interrupt: the worker itself gives up an attempt it has entered (drain, time limit); the effect decides.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, reason, worker
+-- ARGV    = call key, fence, delivery token, reason, worker, ms for which its handler may go on (no read-back before)
 -- RETURNS {"queued" | "failed" | "unknown" | "cancelled"} what it has become | {"lost"}
 -- INVARIANT the same rule as for a lease that ran out; sent twice it answers the same.
 local call, fence = ARGV[1], ARGV[2]
@@ -13,4 +13,8 @@ if before then
 elseif got[1] ~= 'running' or got[2] ~= fence or got[3] ~= ARGV[3] then
   return { 'lost' }
 end
-return { give_up(call, fence, lose(call, ARGV[4], ARGV[5])) }
+local became = lose(call, ARGV[4], ARGV[5])
+if became == 'unknown' then
+  redis.call('ZADD', root .. 'readback:' .. fields(call, 'tool')[1], whole(now + tonumber(ARGV[6])), call)
+end
+return { give_up(call, fence, became) }

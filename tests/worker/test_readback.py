@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
+
+import pytest
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
@@ -93,3 +97,63 @@ def test_an_async_read_back_is_asked_too(site: Site) -> None:
 
     with site.worker_here(registry):
         assert site.wait_for(site.submit("pay", amount=7), State.SUCCEEDED).stored["result"] == "7"
+
+
+@pytest.mark.parametrize("isolation", ["thread", "async"])
+def test_nobody_asks_what_a_handler_did_that_is_still_at_work(site: Site, isolation: str) -> None:
+    """G1: it has overrun its limit and will have its effect soon; "not there" would be true, and run it again."""
+    effects, asked, tools, may_end = [], [], Registry(), threading.Event()
+
+    def act(amount: int) -> str:
+        may_end.wait(20)
+        effects.append(amount)
+        return "paid"
+
+    async def act_async(amount: int) -> str:
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(may_end.wait, 20)
+        effects.append(amount)
+        return "paid"
+
+    pay = tools.tool(name="pay", timeout=0.2, rerun_absent=True)(act if isolation == "thread" else act_async)
+
+    @pay.reconcile
+    def find(amount: int) -> str:
+        asked.append(amount)
+        if not effects:
+            raise DidNotHappen("not there")
+        return "found"
+
+    with site.worker_here(tools, lease_ms=600):
+        key = site.submit("pay", amount=5)
+        site.wait_for(key, State.UNKNOWN)
+        sent = site.connection.command("TIME")[0]
+        wait_until(lambda: int(site.connection.command("TIME")[0]) >= int(sent) + 4, description="rounds of read-backs")
+        assert (site.state(key), asked) == (State.UNKNOWN, [])
+        may_end.set()
+        site.wait_for(key, State.SUCCEEDED)
+
+    assert effects == [5]
+
+
+def test_once_a_handler_has_ended_without_a_word_its_tool_is_asked(site: Site) -> None:
+    tools, may_end = Registry(), threading.Event()
+
+    @tools.tool(name="pay", timeout=0.2)
+    def pay(amount: int) -> str:
+        may_end.wait(20)
+        raise ConnectionResetError("no word of what happened")
+
+    @pay.reconcile
+    def find(amount: int) -> str:
+        return "found"
+
+    with site.worker_here(tools, lease_ms=600):
+        key = site.submit("pay", amount=5)
+        site.wait_for(key, State.UNKNOWN)
+        may_end.set()
+        record = site.wait_for(key, State.SUCCEEDED)
+
+    assert record.stored["result"] == '"found"'
