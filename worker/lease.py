@@ -97,13 +97,13 @@ class Leases:
         """
         held = self.held()
         lost = [hold for hold in held if hold.standing == "lost"]
-        self._linger([hold.run for hold in (*lost, *self._lingering.copy())])
         holds = iter([hold for hold in held if hold.standing != "lost"])
         while batch := tuple(islice(holds, _BATCH)):
             reach("in_renew")
             asked_at = time.monotonic()
             words = self._connection.run(self.renewal(batch))
             self._heard(batch, words, asked_at)
+        self._linger([hold.run for hold in (*lost, *self._lingering.copy())])
 
     def _linger(self, runs: Sequence[Run]) -> None:
         for start in range(0, len(runs), _BATCH):

@@ -13,7 +13,7 @@ from toolonce.store.scripts import Script, load, names
 OPERATIONS = names()
 # These must go through when Redis is full: they end work, or let people end it.
 ALLOWED_WHEN_FULL = {
-    "ask_later", "cancel", "decide", "forget", "high_water", "interrupt", "purge", "readback", "reclaim", "release",
+    "ask_later", "cancel", "decide", "forget", "high_water", "interrupt", "linger", "purge", "readback", "reclaim", "release",
     "renew", "repush", "resolve", "settle", "tick", "watermark",
 }  # fmt: skip
 
