@@ -32,7 +32,7 @@ def database() -> Iterator[sqlite3.Connection]:
         yield books
 
 
-@tools.tool(effect="mutating", rerun_absent=True, timeout=30)
+@tools.tool(effect="mutating", rerun_absent=True, timeout=20)
 def create_invoice(customer: str, cents: int, *, call: Call) -> dict[str, int]:
     """Write an invoice.
 

@@ -35,7 +35,7 @@ class ToolSpec:
 
     Attributes:
         schema: JSON Schema 2020-12 of the arguments object.
-        timeout_ms: run limit of one attempt; 0 for none.
+        timeout_ms: run limit of one attempt; 0 for none. By default below the grace of a worker that stops.
         max_attempts: claims before a call that may be repeated is given up; for mutating tools it limits how often
             NotStarted may be answered with another run.
         deadline_ms: queue deadline, counted from the first time the call is queued.
@@ -54,7 +54,7 @@ class ToolSpec:
     description: str = ""
     version: str = "1"
     effect: Effect = Effect.MUTATING
-    timeout_ms: int = 60_000
+    timeout_ms: int = 20_000
     max_attempts: int = 5
     deadline_ms: int = 600_000
     queue: str = "default"

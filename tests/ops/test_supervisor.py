@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import math
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.ops.cli import build_parser
 from toolonce.ops.durations import seconds
+from toolonce.store.specs import ToolSpec
 
 OPS = Path(__file__).parent.parent.parent / "ops"
 CONFIG = OPS / "supervisord.conf"
@@ -130,7 +132,7 @@ def test_supervisor_waits_longer_than_the_workers_own_grace() -> None:
     worker = programs()["worker"]
     grace = seconds(worker["command"].partition("--grace ")[2].split()[0])
 
-    assert float(worker["stopwaitsecs"]) > grace
+    assert float(worker["stopwaitsecs"]) > grace > ToolSpec("any").timeout_ms / 1000
     assert worker["stopsignal"] == "TERM"
 
 
@@ -158,4 +160,5 @@ def test_each_unit_starts_a_command_that_exists_and_may_drain(unit: str) -> None
 
     assert callable(args.run)
     assert float(given["TimeoutStopSec"]) > getattr(args, "grace", 0)
+    assert getattr(args, "grace", math.inf) > ToolSpec("any").timeout_ms / 1000
     assert given["KillMode"] == "mixed"

@@ -16,6 +16,7 @@ from tests.support.tools_under_test import VARIABLE, tools
 from tests.support.wait import wait_until
 from tests.support.workers import TOOLS, Site
 from toolonce.store.keyring import Keyring
+from toolonce.store.specs import ToolSpec
 from toolonce.store.states import State
 from toolonce.worker import Registry
 from toolonce.worker.checks import check_start
@@ -121,6 +122,18 @@ def test_starting_warns_when_stopping_waits_shorter_than_a_tool_may_run() -> Non
     warnings = check_start(tools, Options(grace_s=5), Keyring())
 
     assert any("stopping waits 5 s, but" in warning for warning in warnings)
+
+
+def test_a_tool_that_declares_no_limit_ends_within_the_grace_that_nobody_chose() -> None:
+    registry = Registry()
+
+    @registry.tool
+    def pay(cents: int) -> None: ...
+
+    (published,) = registry.specs()
+
+    assert published.timeout_ms == ToolSpec("pay").timeout_ms < Options().grace_s * 1000
+    assert not [line for line in check_start(registry, Options(), Keyring()) if "stopping waits" in line]
 
 
 def test_a_lease_that_protects_nothing_is_refused() -> None:
