@@ -77,6 +77,10 @@ class ChatReader(DialectReader):
         for member, pieces in self._echo.items():
             message[member] = pieces if _ECHOED[member] is list else "".join(pieces)
         self._calls.describe(message, settled)
+        if len(message) == 2 and not self.turn.text:
+            return []  # nothing was said
+        if not settled and not self.turn.text:
+            message["content"] = ""  # null is taken beside calls only
         return [message]
 
     def _choice(self, choice: Frame, member: str) -> None:

@@ -249,6 +249,16 @@ def test_bodies(message: object, finish: object, want: tuple[Any, ...]) -> None:
     assert body(message, finish, error={"code": 1})[0] == "failed"
 
 
+def test_a_turn_that_says_nothing_leaves_no_message_behind() -> None:
+    silent = stream(chunk(content=""), chunk("stop"), DONE)
+    thought = stream(chunk(reasoning_content="hm"), chunk("stop"), DONE)
+
+    assert in_all_pieces("openai-chat", silent).assistant == ()
+    assert in_all_pieces("openai-chat", thought).assistant == (
+        {"role": "assistant", "content": "", "reasoning_content": "hm"},
+    )
+
+
 def test_bodies_without_a_choice_that_counts() -> None:
     for odd in ("{}", '{"choices":[]}', '{"choices":null}', '{"choices":[{"index":1,"finish_reason":"stop"}]}'):
         assert decode_body("openai-chat", odd.encode()).outcome == "truncated"
