@@ -74,12 +74,14 @@ def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = S
     return Invocation(load("repush"), space.root, (queue, grace_ms, most), read)
 
 
-def adopt(space: Namespace, served: Sequence[tuple[str, str]], *, most: int = STEP) -> Invocation[Mended]:
-    """Set calls going that were held for want of a worker with this (tool, version), while another one had taken
-    them."""
+def adopt(
+    space: Namespace, served: Sequence[tuple[str, str, Sequence[str]]], *, most: int = STEP
+) -> Invocation[Mended]:
+    """Set calls going that were held for want of a worker with this (tool, version, other versions accepted), while
+    another one had taken them; ``*`` accepts all."""
     args: list[Arg] = [most]
-    for tool, version in served:
-        args += (tool, version)
+    for tool, version, others in served:
+        args += (tool, version, len(others), *others)
     return Invocation(load("adopt"), space.root, tuple(args), lambda reply: Mended({"adopted": reply}, False))
 
 

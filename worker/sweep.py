@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -19,9 +19,9 @@ from ..store.crashpoints import reach
 from ..store.errors import StoreError, StoreFull
 from ..store.pressure import read_memory, watermark
 from ..store.recovery import Mended, Retention, adopt, forget, steps
-from ..store.specs import ToolSpec
 from ..store.states import SETTLED
 from .high_water import HighWater
+from .tool import Tool
 
 _LOG = logging.getLogger("toolonce.worker")
 _SLOWEST_S, _FASTEST_MS = 2.0, 10
@@ -44,16 +44,16 @@ class Sweep:
         self._every_s = min(_SLOWEST_S, lease_ms / 4000)
         self._retention = retention
         self._queues: tuple[str, ...] = ()
-        self._served: list[tuple[str, str]] = []
+        self._served: list[tuple[str, str, tuple[str, ...]]] = []
         self._full = False
         self._ended = False
         self._bell = threading.Event()
         self._next_at = 0.0
         self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
 
-    def start(self, queues: Sequence[str], specs: Sequence[ToolSpec]) -> None:
+    def start(self, queues: Sequence[str], tools: Iterable[Tool]) -> None:
         self._queues = tuple(queues)
-        self._served = [(spec.name, spec.version) for spec in specs]
+        self._served = [tool.served for tool in tools]
         self._thread.start()
 
     def stop(self) -> None:

@@ -124,6 +124,11 @@ class Tool:
         self.spec = replace(self.spec, reads_back=True)
         return function
 
+    @property
+    def served(self) -> tuple[str, str, tuple[str, ...]]:
+        """Its name, its version, and the other versions whose calls it takes, ``*`` for all."""
+        return self.name, self.spec.version, ("*",) if self.accepts is None else self.accepts
+
     def accepts_version(self, version: str) -> bool:
         return version == self.spec.version or self.accepts is None or version in self.accepts
 

@@ -8,11 +8,11 @@ local MOST = 1000 -- calls set going per tool in this step; the sweep and the ne
 local changed, freed = false, 0
 for i = 1, #ARGV, 4 do
   local tool, field, spec, cap = ARGV[i], ARGV[i] .. '\n' .. ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  if redis.call('HGET', root .. 'tools', field) ~= spec then
-    changed = true
+  if redis.call('HGET', root .. 'tools', field) ~= spec or redis.call('HGET', root .. 'newest', tool) ~= ARGV[i + 1] then
+    changed = true -- also where a deploy is rolled back to a version that was here before
     redis.call('HSET', root .. 'tools', field, spec)
+    redis.call('HSET', root .. 'newest', tool, ARGV[i + 1])
   end
-  redis.call('HSET', root .. 'newest', tool, ARGV[i + 1])
   if cap == '' then
     redis.call('HDEL', root .. 'limits', 'tool:' .. tool)
   else
