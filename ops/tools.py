@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..store.specs import published
 from ..worker.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
 from ..worker.loading import load_registry
 from . import render, settings
+from .errors import Usage
 from .exit_codes import ExitCode
 from .settings import open_store
 from .subcommand import add_json, command
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
     from .subcommand import Subparsers
 
 EXAMPLES = """
-toolonce tools check --tools app.tools:tools       exits 1 where a tool is risky
-toolonce tools list                                what workers have published
+toolonce tools check app.tools:tools                      exits 1 where a tool is risky
+toolonce tools check app.tools:tools --write tools.json   and keep each spec with its parallel_safe flag
+toolonce tools list                                       what workers have published
 """
 
 
@@ -29,8 +32,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     check = actions.add_parser("check", help="look at a registry: parallel calls, limits, what a crash would leave")
-    check.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
+    where = check.add_mutually_exclusive_group(required=True)
+    where.add_argument("registry", nargs="?", metavar="MODULE:REGISTRY", help="where your Registry is")
+    where.add_argument("--tools", metavar="MODULE:REGISTRY", help="the same, as `work` takes it")
     check.add_argument("--fanout", type=int, default=DEFAULT_FANOUT, metavar="N", help="calls of one tool in a turn")
+    check.add_argument("--write", type=Path, metavar="FILE", help="write the specs as JSON, with parallel_safe flags")
     check.set_defaults(action=_check)
     listed = actions.add_parser("list", help="the newest spec of each published tool")
     settings.add_options(listed)
@@ -45,12 +51,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    verdicts = audit(load_registry(args.tools), fanout=args.fanout)
+    if args.fanout < 1:
+        raise Usage(f"--fanout {args.fanout}: a turn that matters holds at least one call")
+    verdicts = audit(load_registry(args.registry or args.tools), fanout=args.fanout)
+    if args.write:
+        _write(args.write, to_json(verdicts))
     if args.json:
         print(to_json(verdicts))
     else:
         _show(verdicts)
     return ExitCode.ENDED_BADLY if any(verdict.is_risky for verdict in verdicts) else ExitCode.DONE
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Usage(f"--write {file}: {error.strerror}") from error
 
 
 def _show(verdicts: tuple[Verdict, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,43 @@ def test_a_risky_registry_is_told_by_the_exit_code(
     (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    said = toolonce("tools", "check", "--tools", f"{name}:tools", place=[])
+    said = toolonce("tools", "check", f"{name}:tools", place=[])
     as_json = toolonce("tools", "check", "--tools", f"{name}:tools", "--json", place=[])
 
     assert said.code == as_json.code == code
     assert ("pay" in said.out) == (code == 1)
     assert as_json.json
+
+
+def test_the_revised_registry_is_written_with_its_flags(
+    toolonce: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "written_app.py").write_text(RISKY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "tools.json"
+
+    said = toolonce("tools", "check", "written_app:tools", "--write", str(file), place=[])
+
+    written = {tool["name"]: tool["parallel_safe"] for tool in json.loads(file.read_text())["tools"]}
+    assert written == {"look": True, "pay": False}
+    assert "look" in said.out, "the table is shown as well"
+
+
+@pytest.mark.parametrize(
+    "given", [(), ("app:tools", "--tools", "app:tools"), ("checked_app:tools", "--write", "no/folder/tools.json"),
+              ("checked_app:tools", "--fanout", "0")],
+)  # fmt: skip
+def test_a_check_that_makes_no_sense_is_refused_in_one_line(
+    toolonce: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...]
+) -> None:
+    (tmp_path / "checked_app.py").write_text(SAFE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    said = toolonce("tools", "check", *given, place=[])
+
+    assert said.code == 2
+    assert said.err.count("\n") == 1
 
 
 def test_published_tools_are_listed_with_their_newest_spec(scene: LiveScene, toolonce: CommandLine) -> None:
