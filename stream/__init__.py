@@ -1,13 +1,15 @@
-"""The way in and back: provider streams to turns and calls, outcomes to replies."""
+"""The way in and back: provider streams to turns and calls, outcomes to replies.
 
-from .async_client import AsyncBatch, AsyncClient
-from .async_provider import read_turn_async, sending_async
-from .attempt import Cancel
-from .batch import Batch
+What decodes is here at once and costs little; what needs the store, a client or retries is loaded at its first use, so
+that a program that only decodes loads no Redis client.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .bodies import decode_body
-from .catalogue import CATALOGUE, Catalogue, MessageCode
-from .client import Client
-from .conversation import Conversation
 from .decoder import TurnDecoder
 from .drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
 from .errors import (
@@ -28,11 +30,20 @@ from .errors import (
 )
 from .guess import guess_dialect
 from .limits import Limits
-from .messages import for_user, message_code
-from .parallel import forbid_parallel_calls
-from .provider import Aborted, Budget, Watch, read_turn, sending
-from .reply_answers import for_model
 from .turn import DIALECTS, Dialect, ProviderError, RejectedCall, ToolCall, TurnOutcome, TurnResult
+
+if TYPE_CHECKING:
+    from .async_client import AsyncBatch, AsyncClient
+    from .async_provider import read_turn_async, sending_async
+    from .attempt import Cancel
+    from .batch import Batch
+    from .catalogue import CATALOGUE, Catalogue, MessageCode
+    from .client import Client
+    from .conversation import Conversation
+    from .messages import for_user, message_code
+    from .parallel import forbid_parallel_calls
+    from .provider import Aborted, Budget, Watch, read_turn, sending
+    from .reply_answers import for_model
 
 __all__ = [
     "CATALOGUE",
@@ -88,3 +99,30 @@ __all__ = [
     "sending",
     "sending_async",
 ]
+
+# Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
+_AT_FIRST_USE = {
+    "async_client": ("AsyncBatch", "AsyncClient"),
+    "async_provider": ("read_turn_async", "sending_async"),
+    "attempt": ("Cancel",),
+    "batch": ("Batch",),
+    "catalogue": ("CATALOGUE", "Catalogue", "MessageCode"),
+    "client": ("Client",),
+    "conversation": ("Conversation",),
+    "messages": ("for_user", "message_code"),
+    "parallel": ("forbid_parallel_calls",),
+    "provider": ("Aborted", "Budget", "Watch", "read_turn", "sending"),
+    "reply_answers": ("for_model",),
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        for module, names in _AT_FIRST_USE.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
