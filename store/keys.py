@@ -18,7 +18,7 @@
 <ns>:followers:<key>   set     calls that run only after this one succeeded
 <ns>:without:<tool>    set     calls held because no worker serves the tool
 <ns>:held_back         set     mutating calls held since the store went back
-<ns>:twins             hash    scope and fingerprint -> an open call of a tool that holds duplicates
+<ns>:twins:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
 <ns>:limits            hash    tool:<name>, tenant:<name> or tenant:* -> most calls at once
 <ns>:flags             hash    went_back..., loss_accepted..., full: since when (ms)
 <ns>:counts, :tools, :newest   hash

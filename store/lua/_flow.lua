@@ -110,18 +110,24 @@ local function show_at_rest(job, queue, to)
   end
 end
 
--- Under what equal calls of a scope find each other; nil where the tool does not ask for it.
-local function twin_place(call)
+-- Where equal open calls of a scope find each other, for tools that ask for it.
+local function twins_of(scope, print)
+  return root .. 'twins:' .. (scope or '') .. '\n' .. print
+end
+
+local function join_twins(call)
   local got = fields(call, 'hold_duplicates', 'scope', 'fp')
-  return got[1] and (got[2] or '') .. '\n' .. got[3] or nil
+  if got[1] then
+    redis.call('ZADD', twins_of(got[2], got[3]), 'NX', whole(now), call)
+  end
 end
 
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function arrive(call, to)
-  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers', 'scope', 'tool', 'hold_duplicates')
+  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers', 'scope', 'tool', 'hold_duplicates', 'fp')
   show_at_rest(got[3], got[4], to)
-  if got[8] and to ~= 'unknown' and redis.call('HGET', root .. 'twins', twin_place(call)) == call then
-    redis.call('HDEL', root .. 'twins', twin_place(call))
+  if got[8] and to ~= 'unknown' then
+    redis.call('ZREM', twins_of(got[6], got[9]), call)
   end
   if to == 'succeeded' then
     redis.call('HDEL', root .. 'slips:' .. (got[6] or ''), got[7])

@@ -103,14 +103,15 @@ while at < #ARGV do
   calls[#calls + 1] = spec
 end
 
--- An equal call of the same scope that is still open, for tools that let a person decide whether it is a repeat.
-local function find_twin(call)
-  local place = twin_place(call)
-  local twin = place and redis.call('HGET', root .. 'twins', place)
-  if twin and OPEN[fields(twin, 'state')[1] or ''] then
-    return twin
-  elseif place then
-    redis.call('HSET', root .. 'twins', place, call)
+-- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a
+-- repeat; under whatever key of the keyring it was stored.
+local function find_twin(spec)
+  local got = fields(spec.call, 'hold_duplicates', 'scope')
+  for i = spec.fp_from, got[1] and spec.fp_to or 0 do
+    local twin = redis.call('ZRANGE', twins_of(got[2], ARGV[i]), 0, 0)[1]
+    if twin then
+      return twin
+    end
   end
 end
 
@@ -133,10 +134,13 @@ local function admit(spec)
       redis.call('HSET', record_of(call), 'error', cjson.encode({ code = 'predecessor',
         message = 'not run: the call it had to follow is ' .. why, details = { predecessor_state = why } }))
     else
-      local twin = find_twin(call)
+      local twin = find_twin(spec)
+      join_twins(call)
+      if twin then
+        redis.call('HSET', record_of(call), 'duplicate_of', twin)
+      end
       if state == 'queued' and twin then
         state, reason = 'held', 'duplicate'
-        redis.call('HSET', record_of(call), 'duplicate_of', twin)
       elseif state == 'queued' and not (following == 'queued' and is_next(call, got[4], 0)) then
         state, reason = 'held', 'order'
       end

@@ -25,6 +25,7 @@ local seq = redis.call('INCR', root .. 'admissions')
 each(got[6], function(lane)
   redis.call('ZADD', root .. 'lane:' .. lane, 'NX', seq, call)
 end)
+join_twins(call)
 redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'error', 'marks')
 redis.call('HSET', record_of(call), 'attempt_limit', whole(tonumber(got[4] or '0') + tonumber(got[5])))
 transition(call, ARGV[2], 'queued',

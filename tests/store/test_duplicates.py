@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.scene import Scene, spec
@@ -70,4 +72,38 @@ def test_nothing_is_left_of_twins_that_are_settled(scene: Scene) -> None:
     scene.approve(second)
     for _ in range(2):
         scene.settle(scene.take(), 1)
-    assert not scene.store.redis.exists(f"{scene.space.root}twins")
+    assert not [key for key in scene.store.redis.keys() if "twins" in str(key)]
+
+
+def test_an_equal_call_is_held_also_while_only_a_held_duplicate_is_open(scene: Scene) -> None:
+    first, second = submit_twice(scene)
+    scene.settle(scene.take(), 1)
+    (third,) = scene.admit(scene.call("c", BILL, of=ONCE))
+    assert (third.state, third.marks["duplicate_of"]) == (State.HELD, second)
+
+    scene.cancel(second)
+    scene.cancel(third.key)
+    assert scene.state(first) is State.SUCCEEDED
+    assert scene.state(scene.submit("d", BILL, of=ONCE)) is State.QUEUED
+
+
+def test_a_retried_call_is_open_again_to_its_duplicates(scene: Scene) -> None:
+    run = scene.start("a", BILL, of=ONCE)
+    scene.fail(run)
+    scene.retry(run.call)
+    assert scene.state(scene.submit("b", BILL, of=ONCE)) is State.HELD
+
+
+def test_who_is_asked_for_approval_is_told_of_the_equal_call(scene: Scene) -> None:
+    first = scene.submit("a", BILL, of=ONCE)
+    (second,) = scene.admit(scene.call("b", BILL, of=ONCE, held="approval"))
+    assert (second.marks["reason"], second.marks["duplicate_of"]) == ("approval", first)
+
+
+def test_duplicates_find_each_other_across_a_rotation_of_keys(scene: Scene) -> None:
+    first = scene.call("a", BILL, of=ONCE)
+    scene.admit(first)
+    second = scene.call("b", BILL, of=ONCE)
+    rotated = replace(second.identity, fingerprints=("f" * 32, *first.identity.fingerprints))
+    (outcome,) = scene.admit(replace(second, identity=rotated))
+    assert outcome.marks["duplicate_of"] == first.identity.key
