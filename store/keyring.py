@@ -73,6 +73,10 @@ class Keyring:
     def newest_id(self) -> str:
         return self.keys[0].id if self.keys else ""
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(key.id for key in self.keys)
+
     def fingerprints(self, tool: str, arguments: Any) -> tuple[str, ...]:
         """The fingerprint under every key, the newest first; then the unkeyed one, which records hold that were
         admitted before there was a keyring. Only the first is ever stored."""

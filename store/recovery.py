@@ -75,11 +75,17 @@ def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = S
 
 
 def adopt(
-    space: Namespace, served: Sequence[tuple[str, str, Sequence[str]]], *, most: int = STEP
+    space: Namespace,
+    served: Sequence[tuple[str, str, Sequence[str]]],
+    *,
+    queues: Sequence[str],
+    keys: Sequence[str] = (),
+    most: int = STEP,
 ) -> Invocation[Mended]:
     """Set calls going that were held for want of a worker with this (tool, version, other versions accepted), while
-    another one had taken them; ``*`` accepts all."""
-    args: list[Arg] = [most]
+    another one had taken them; ``*`` accepts all. Only those in `queues`, and of the sealed ones those that one of
+    `keys`, by id, opens: the others would come back at once."""
+    args: list[Arg] = [most, len(queues), *queues, len(keys), *keys]
     for tool, version, others in served:
         args += (tool, version, len(others), *others)
     return Invocation(load("adopt"), space.root, tuple(args), lambda reply: Mended({"adopted": reply}, False))

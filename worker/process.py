@@ -145,7 +145,7 @@ class Process:
         }
         for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
             part.start()
-        self._sweep.start(self._queues, self._registry)
+        self._sweep.start(self._queues, self._registry, self._desk.keyring.ids)
         self._slots.start(Executor(self._desk, self._registry, runners), self._options.concurrency)
 
     def _until_told(self, signals: Signals) -> int:

@@ -45,14 +45,17 @@ class Sweep:
         self._retention = retention
         self._queues: tuple[str, ...] = ()
         self._served: list[tuple[str, str, tuple[str, ...]]] = []
+        self._keys: tuple[str, ...] = ()
         self._full = False
         self._ended = False
         self._bell = threading.Event()
         self._next_at = 0.0
         self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
 
-    def start(self, queues: Sequence[str], tools: Iterable[Tool]) -> None:
+    def start(self, queues: Sequence[str], tools: Iterable[Tool], keys: Sequence[str]) -> None:
+        """Sweep for a worker that serves these queues with these tools, and holds the keys of these ids."""
         self._queues = tuple(queues)
+        self._keys = tuple(keys)
         self._served = [tool.served for tool in tools]
         self._thread.start()
 
@@ -124,7 +127,8 @@ class Sweep:
     def _adopt(self) -> None:
         """A worker of another version may take them once more; then they are ours a moment later."""
         try:
-            mended = self._connection.run(adopt(self._connection.space, self._served))
+            ours = adopt(self._connection.space, self._served, queues=self._queues, keys=self._keys)
+            mended = self._connection.run(ours)
         except StoreFull:
             return  # nothing new is set going while there is no memory
         _report(mended)

@@ -3,8 +3,8 @@
 -- again (retry_later) it is queued for later. Where a stop was asked for, it is cancelled instead of queued.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms, held reason or "",
---           error JSON or "", worker
+-- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms,
+--           held reason or "", error JSON or "", worker
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
 local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[4], ARGV[6]

@@ -17,11 +17,11 @@ from toolonce.worker import Call, Registry
 OLD, NEW = "the older key of the tests", "the newer key of the tests"
 
 
-def _submit(site: Site, keys: str, note: str = "mine") -> Outcome:
+def _submit(site: Site, keys: str, note: str = "mine", *, turn_id: str = "turn-1") -> Outcome:
     """As a harness of its own with these keys."""
     call = ToolCall("sign_in", {"api_key": MARKER, "note": note}, "call_0", "function", 0)
     with Client(site.url, scope="tenant-1/talk-1", namespace=site.namespace, keyring=Keyring.parse(keys)) as client:
-        return client.submit_calls([call], turn_id="turn-1").outcomes[0]
+        return client.submit_calls([call], turn_id=turn_id).outcomes[0]
 
 
 def _served(keys: list[str]) -> Registry:
@@ -64,6 +64,22 @@ def test_other_arguments_are_a_conflict_under_old_and_new_keys(site: Site) -> No
 
     assert _submit(site, OLD, note="another").conflict
     assert _submit(site, f"{NEW},{OLD}", note="another").conflict
+
+
+def test_a_call_goes_to_the_one_of_two_workers_that_can_open_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one gives it back, and it does not wait for a new worker then."""
+    forwarded: list[str] = []
+    registry = _served(forwarded)
+    site.publish(registry)
+    monkeypatch.setenv(keyring.VARIABLE, f"{NEW},{OLD}")
+    with site.worker_here(registry, concurrency=1):
+        monkeypatch.setenv(keyring.VARIABLE, NEW)
+        with site.worker_here(registry, concurrency=1):
+            calls = [_submit(site, OLD, turn_id=f"turn-{n}").key for n in range(20)]
+            for call in calls:
+                site.wait_for(call, State.SUCCEEDED, timeout=60)
+
+    assert len(forwarded) == len(calls)
 
 
 def test_a_call_sealed_with_a_key_that_is_gone_waits_for_a_worker_that_has_it(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.scene import Scene, spec
@@ -12,9 +14,9 @@ from toolonce.store.states import State
 OLD, NEW = spec("pay", version="1"), spec("pay", version="2", queue="billing")
 
 
-def held_for_want_of_a_worker(scene: Scene) -> str:
+def held_for_want_of_a_worker(scene: Scene, **more: Any) -> str:
     """A worker without the tool has taken the pointer first."""
-    run = scene.start("a", of=OLD)
+    run = scene.start("a", of=OLD, **more)
     scene.release(run, held="no_worker")
     return run.call
 
@@ -36,19 +38,35 @@ def test_a_worker_sets_going_what_it_serves_or_accepts(
     """G7: one that accepts the call is there and idle; it must not wait for its deadline."""
     call = held_for_want_of_a_worker(scene)
     others = ("other", "1", ("*",))
-    assert scene.run(adopt(scene.space, [others, served, others])).counts == {"adopted": int(goes_on)}
+    adopted = scene.run(adopt(scene.space, [others, served, others], queues=("default",)))
+    assert adopted.counts == {"adopted": int(goes_on)}
+    assert scene.state(call) is (State.QUEUED if goes_on else State.HELD)
+
+
+@pytest.mark.parametrize(
+    ("queues", "keys", "goes_on"),
+    [(("other", "default"), ("k0", "k1"), True), (("other",), ("k1",), False), (("default",), ("k0",), False)],
+    ids=["both", "another queue", "another key"],
+)
+def test_a_worker_leaves_alone_what_it_could_not_take_or_open(
+    scene: Scene, queues: tuple[str, ...], keys: tuple[str, ...], goes_on: bool
+) -> None:
+    """Set going all the same, a call would be taken and given back with every sweep."""
+    call = held_for_want_of_a_worker(scene, secret=True, key_id="k1")
+    adopted = scene.run(adopt(scene.space, [("pay", "1", ())], queues=queues, keys=keys))
+    assert adopted.counts["adopted"] == int(goes_on)
     assert scene.state(call) is (State.QUEUED if goes_on else State.HELD)
 
 
 def test_a_call_that_fits_no_accepted_schema_does_not_go_round_for_ever(scene: Scene) -> None:
     call = held_for_want_of_a_worker(scene)
     rounds = 0
-    while scene.run(adopt(scene.space, [("pay", "2", ("*",))])).counts["adopted"]:
+    while scene.run(adopt(scene.space, [("pay", "2", ("*",))], queues=("default",))).counts["adopted"]:
         scene.release(scene.take(), held="no_worker")
         rounds += 1
         assert rounds < 100
 
-    assert scene.run(adopt(scene.space, [("pay", "1", ())])).counts["adopted"] == 1
+    assert scene.run(adopt(scene.space, [("pay", "1", ())], queues=("default",))).counts["adopted"] == 1
     assert scene.state(call) is State.QUEUED
 
 
