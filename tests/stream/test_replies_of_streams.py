@@ -12,6 +12,7 @@ from tests.support.provider_rules import refusal
 from tests.support.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, transcripts
 from tests.support.turns import outcomes, request
 from toolonce.stream.replies import history, replies
+from toolonce.stream.submission import asked
 from toolonce.stream.turn import DIALECTS, Dialect
 
 EVERY = [(t.key, t) for t in transcripts(CONFORMANCE)]
@@ -119,6 +120,7 @@ def test_a_refused_custom_call_is_answered_as_a_custom_call() -> None:
     turn = decoded("openai-responses", done, over)
 
     assert [(call.kind, call.reason) for call in turn.rejected] == [("custom", "lone_surrogate")]
+    assert asked(turn.rejected[0]).kind == "custom"  # what is stored with it, and what its answer goes by
     for dialect in DIALECTS:
         answers = replies(dialect, outcomes(turn), turn_id="r", came_in=turn.dialect)
         assert refusal(dialect, request(dialect, [*history(dialect, turn), *answers])) is None
