@@ -12,6 +12,7 @@ sealed   1: `calls` or `body` is a token made with the installation's keyring
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from .turn import TurnResult
 
 KNOWN = frozenset({b"scope", b"turn", b"calls", b"body", b"dialect", b"streamed", b"ordered", b"intent", b"sealed"})
 Fields = Mapping[bytes, bytes]
+_POSITION = re.compile("0|[1-9][0-9]{0,8}")
 
 
 class Unreadable(ValueError):
@@ -115,6 +117,6 @@ def _intent(text: str) -> dict[int, str]:
     if not text:
         return {}
     stored = json.loads(text)
-    if not isinstance(stored, dict) or not all(isinstance(key, str) for key in stored.values()):
+    if not isinstance(stored, dict) or not all(map(_POSITION.fullmatch, stored)):
         raise Unreadable("field 'intent': expected an object of position to key")
     return {int(position): key for position, key in stored.items()}

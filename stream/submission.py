@@ -79,7 +79,7 @@ def usable_turn_id(given: str | None, came: str | None) -> str:
     Raises:
         TurnIdMissing: there is none, or one that comes back within days.
     """
-    if given:
+    if given and given.strip():
         return given
     if not came or not came.strip():
         raise TurnIdMissing("the turn has no id; pass turn_id= with your own step id, the same on every retry")
@@ -118,13 +118,9 @@ def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Inten
     """The identity of each call: by its turn and place, or by the intent key that the harness gives.
 
     Raises:
-        ValueError: one intent key for several calls.
+        ValueError: an intent key that identifies nothing, or several calls; see `_intent_keys`.
     """
-    if isinstance(intent, str):
-        if len(calls) > 1:
-            raise ValueError("one intent key for several calls; pass a mapping of position to key")
-        intent = {0: intent}
-    keys = intent or {}
+    keys = _intent_keys(intent, len(calls))
     out = []
     for position, (call, ref) in enumerate(zip(calls, identity.references(c.call_id for c in calls), strict=True)):
         if position in keys:
@@ -133,6 +129,22 @@ def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Inten
             key = identity.call_key(terms.space.name, terms.scope, turn_id, ref)
         out.append(Identified(key, _fingerprints(terms.keyring, call)))
     return out
+
+
+def _intent_keys(intent: Intent, calls: int) -> Mapping[int, str]:
+    """Position -> key. A key that would be passed over, or that two calls share, is no protection: it is refused."""
+    if isinstance(intent, str):
+        if calls > 1:
+            raise ValueError("one intent key for several calls; pass a mapping of position to key")
+        intent = {0: intent} if calls else {}
+    keys = intent or {}
+    if strange := [position for position in keys if position not in range(calls)]:
+        raise ValueError(f"an intent key for position {strange[0]!r}: the turn has {calls} calls, counted from 0")
+    if not all(isinstance(key, str) and key for key in keys.values()):
+        raise ValueError("an intent key is a text that is not empty")
+    if len(set(keys.values())) < len(keys):
+        raise ValueError("one intent key for several calls: a key names one action")
+    return keys
 
 
 def _fingerprints(keyring: Keyring, call: Asked) -> tuple[str, ...]:

@@ -197,6 +197,28 @@ def test_an_intent_key_finds_the_call_of_a_regenerated_turn(bench: Bench) -> Non
     assert bench.admitted == 1
 
 
+NO_PROTECTION: dict[str, Any] = {
+    "beyond the turn": {2: "k"},
+    "before the turn": {-1: "k"},
+    "a position as text": {"0": "k"},
+    "an empty key": {0: ""},
+    "an empty key of the turn's one call": "",
+    "a number for a key": {0: 7},
+    "one key twice": {0: "k", 1: "k"},
+}
+
+
+@pytest.mark.parametrize("what", NO_PROTECTION)
+def test_an_intent_key_that_would_protect_nothing_is_refused(bench: Bench, what: str) -> None:
+    asked = calls(1) if what.endswith("one call") else calls(1, 2)
+    with pytest.raises(ValueError, match="intent key"):
+        bench.client.submit_calls(asked, turn_id="t", intent=NO_PROTECTION[what])
+
+
+def test_an_intent_key_may_come_with_a_turn_that_asks_for_nothing(bench: Bench) -> None:
+    assert bench.client.submit_calls([], turn_id="t", intent="k").outcomes == ()
+
+
 def test_one_intent_key_for_several_calls_is_refused(bench: Bench) -> None:
     with pytest.raises(ValueError, match="mapping"):
         bench.client.submit_calls(calls(1, 2), turn_id="t", intent="k")
