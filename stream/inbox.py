@@ -8,6 +8,7 @@ entry. The wire format is `inbox_entry`'s.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -35,6 +36,8 @@ QUEUE_LIMIT = 100_000
 """Calls a queue may hold before entries for it wait in their inbox."""
 SWEEP_S = 5.0
 """How often the entries of dead consumers are looked for: one command for each tenant."""
+# A tenant is the first part of scopes and of keys: with their marks in it, one tenant could name another's.
+_TENANT = re.compile(r"[^:/]+")
 
 log = logging.getLogger("toolonce.inbox")
 
@@ -66,6 +69,7 @@ class Consumer:
         self._tenants = tenants
         self._specs = SpecCache()
         self._grouped: set[str] = set()
+        self._strange: set[str] = set()
         self._owes = True  # a consumer of this name may have died holding entries
         self._sweep_at = 0.0
         self._link = connection.dedicated()
@@ -103,10 +107,21 @@ class Consumer:
         return done
 
     def _listed(self) -> list[str]:
-        names = self._tenants or sorted(
-            name.decode() for name in self._connection.command("SMEMBERS", self._space.inboxes)
+        listed = self._tenants or sorted(
+            name.decode(errors="surrogateescape") for name in self._connection.command("SMEMBERS", self._space.inboxes)
         )
-        return [tenant for tenant in names if self._has_group(tenant)]
+        return [tenant for tenant in listed if self._is_served(tenant) and self._has_group(tenant)]
+
+    def _is_served(self, tenant: str) -> bool:
+        """Harnesses list tenants, so any bytes may come; they must not stop the others, nor reach them."""
+        if _TENANT.fullmatch(tenant) and tenant.isprintable():
+            return True
+        if tenant not in self._strange:
+            self._strange.add(tenant)
+            log.warning(
+                "the inbox of tenant %a is not read: a tenant's name has no ':', no '/' and no odd bytes", tenant
+            )
+        return False
 
     def _has_group(self, tenant: str) -> bool:
         if tenant in self._grouped:

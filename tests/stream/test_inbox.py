@@ -241,6 +241,9 @@ POISON: dict[str, dict[str, Any]] = {
     "a dialect that is none": {"turn": "1", "body": "data: {}\n\n", "dialect": "morse"},
     "intent that is no object": {"turn": "1", "calls": [pay(1)], "intent": "[1]"},
     "intent at no position": {"turn": "1", "calls": [pay(1)], "intent": {"first": "k"}},
+    "intent beyond the turn": {"turn": "1", "calls": [pay(1)], "intent": {"1": "k"}},
+    "intent without a key": {"turn": "1", "calls": [pay(1)], "intent": {"0": ""}},
+    "intent with a number": {"turn": "1", "calls": [pay(1)], "intent": {"0": 7}},
     "sealed with no key of ours": {"turn": "1", "calls": "gAAAAA", "sealed": "1"},
 }
 
@@ -260,6 +263,20 @@ def test_what_cannot_be_read_is_parked_with_the_reason_and_blocks_nobody(
     assert json.loads(answer["error"]) == {"code": "parked", "message": parked[2]}
     assert len(box.answers(good)) == 1
     assert (consumer.admitted, consumer.parked) == (1, 1)
+
+
+def test_a_tenants_name_that_could_name_another_is_not_read_and_stops_nobody(
+    bench: Bench, box: Inbox, consumer: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    strange = [Inbox(bench, tenant) for tenant in ("acme/talk", "acme:x", "a\nb", "")]
+    entries = [each.add(scope="", turn="1", calls=[pay(1)]) for each in strange]
+    box.redis.sadd(f"{bench.namespace}:inboxes", b"\xff")
+    good = box.add(scope="talk", turn="1", calls=[pay(1)])
+
+    assert consumer.step(0.01) + consumer.step(0.01) == 1
+    assert len(box.answers(good)) == 1
+    assert [each.answers(entry) for each, entry in zip(strange, entries, strict=True)] == [[]] * 4
+    assert caplog.text.count("is not read") == 5  # once for each
 
 
 def test_what_a_dead_consumer_had_taken_is_taken_over(
