@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ..store import operators, reading
+from ..store.aborted import note_aborted
 from ..store.async_connection import AsyncConnection
 from ..store.async_waiting import AsyncWakeups
 from ..store.errors import StoreMisuse
@@ -19,7 +20,8 @@ from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.scripts import Invocation
 from .batch import BatchView, changes, merged
-from .client import url_from_environment
+from .client import noted, url_from_environment
+from .provider import Aborted
 from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -80,6 +82,9 @@ class AsyncClient:
     async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
         word = operators.Word(actor, reason)
         return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word))
+
+    async def note_aborted(self, lost: Aborted) -> None:
+        await self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
     async def run(self, invocation: Invocation[T]) -> T:
         return await self._connection.run(invocation)

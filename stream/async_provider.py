@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from inspect import isawaitable
 from typing import Any, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_before_delay
 
-from .attempt import Attempt, Terms, is_line_error, refused
+from .attempt import Attempt, Terms, ended, is_line_error, refused, was_sent
 from .bodies import decode_body
 from .decoder import TurnDecoder
 from .provider import (
@@ -69,19 +70,27 @@ async def read_turn_async(
     watch: Watch = NOBODY,
     streamed: bool = True,
 ) -> TurnResult:
-    """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here."""
+    """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here; ``watch.on_aborted`` may be
+    a coroutine function."""
     terms = Terms(dialect, time.monotonic() + budget.total_s, budget.idle_s, streamed, watch.on_draft)
     numbers = iter(range(1, budget.attempts + 1))
+
+    async def tell(done: Attempt, number: int) -> None:
+        told = account(done, number, watch)
+        if isawaitable(told):
+            await told
 
     async def once() -> Attempt:
         reading = _Reading(terms)
         number = next(numbers)
         try:
             done = await reading.attempt(open_response)
-        except asyncio.CancelledError:
-            account(reading.ended(reading.decoder.abort("cancelled")), number, watch)
+        except BaseException as error:
+            if was_sent(reading.response, error):
+                cause = "cancelled" if isinstance(error, asyncio.CancelledError) else error
+                await tell(reading.ended(reading.decoder.result or reading.decoder.abort(cause)), number)
             raise
-        account(done, number, watch)
+        await tell(done, number)
         return done
 
     retrying = AsyncRetrying(
@@ -104,24 +113,22 @@ class _Reading:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._began = time.monotonic()
-        self._response: AsyncResponse | None = None
+        self.response: AsyncResponse | None = None
         self.decoder = TurnDecoder(terms.dialect)
 
     async def attempt(self, open_response: AsyncOpener) -> Attempt:
         try:
-            self._response = await self._in_time(open_response())
-            result = await self._read(self._response)
+            self.response = await self._in_time(open_response())
+            result = await self._read(self.response)
         except _Stopped as stop:
             result = self.decoder.abort(str(stop))
         finally:
-            if self._response is not None:
-                await self._response.aclose()
+            if self.response is not None:
+                await self.response.aclose()
         return self.ended(result)
 
     def ended(self, result: TurnResult) -> Attempt:
-        response = self._response
-        status, headers = (response.status_code, response.headers) if response is not None else (0, {})
-        return Attempt(result, status, headers, time.monotonic() - self._began)
+        return ended(result, self.response, self._began)
 
     async def _read(self, response: AsyncResponse) -> TurnResult:
         if response.status_code >= 400 or not self._terms.streamed:

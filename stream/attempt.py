@@ -101,23 +101,41 @@ class _Stopped(Exception):
     """Why we stopped reading: ``cancelled``, ``idle`` or ``total``."""
 
 
-def attempt(open_response: Opener, terms: Terms) -> Attempt:
+def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], None]) -> Attempt:
     """Open and read one response to its end, whatever that is.
 
+    Args:
+        lost: told of an attempt that an exception ends, Ctrl-C above all: it is billed like any other.
+
     Raises:
-        Exception: what `open_response` raised, unless the line is to blame (see `is_line_error`).
+        BaseException: what `open_response` raised, unless the line is to blame (see `is_line_error`); what a draft's
+            listener raised; Ctrl-C.
     """
     began = time.monotonic()
+    decoder = TurnDecoder(terms.dialect)
     reading = _Reading(open_response, terms)
     try:
-        result = _error_result(reading) if reading.open().status_code >= 400 else _turn(reading)
+        result = _error_result(reading) if reading.open().status_code >= 400 else _turn(reading, decoder)
     except (_Stopped, _LineBroke) as stop:
-        result = TurnDecoder(terms.dialect).abort(str(stop))
+        result = decoder.abort(str(stop))
+    except BaseException as error:
+        if was_sent(reading.response, error):
+            lost(ended(decoder.result or decoder.abort(error), reading.response, began))
+        raise
     finally:
         reading.close()
-    response = reading.response
+    return ended(result, reading.response, began)
+
+
+def ended(result: TurnResult, response: Any, began: float) -> Attempt:
+    """The attempt that began then (``time.monotonic``), with the response that came, or None."""
     status, headers = (response.status_code, response.headers) if response is not None else (0, {})
     return Attempt(result, status, headers, time.monotonic() - began)
+
+
+def was_sent(response: Any, error: BaseException) -> bool:
+    """Whether the provider may bill it: an error of the opener's own program sent nothing."""
+    return response is not None or not isinstance(error, Exception)
 
 
 def is_line_error(error: BaseException) -> bool:
@@ -186,11 +204,10 @@ class _Reading:
             self._queue.put(("broke", error))
 
 
-def _turn(reading: _Reading) -> TurnResult:
+def _turn(reading: _Reading, decoder: TurnDecoder) -> TurnResult:
     terms = reading.terms
     if not terms.streamed:
         return decode_body(terms.dialect, b"".join(reading.chunks()))
-    decoder = TurnDecoder(terms.dialect)
     try:
         for chunk in reading.chunks():
             _show(terms, decoder.feed(chunk))

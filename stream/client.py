@@ -114,7 +114,7 @@ class Client:
 
     def note_aborted(self, lost: Aborted) -> None:
         """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""
-        self.run(note_aborted(self.terms.space, {"scope": self.terms.scope, **asdict(lost)}))
+        self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
     def run(self, invocation: Invocation[T]) -> T:
         """Run one store operation; for tools that look deeper than a harness does."""
@@ -147,6 +147,11 @@ def drive(connection: Connection, steps: Generator[Invocation[Any], Any, tuple[O
             outcomes: tuple[Outcome, ...] = stop.value
             return outcomes
         answer = connection.run(operation)
+
+
+def noted(terms: Terms, lost: Aborted) -> dict[str, Any]:
+    """The facts of a note of a lost attempt."""
+    return {"scope": terms.scope, **asdict(lost)}
 
 
 def url_from_environment() -> str:

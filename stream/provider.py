@@ -68,10 +68,13 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who looks on: drafts for a UI, attempts that were lost for cost control, and a stop."""
+    """Who looks on: drafts for a UI, attempts that were lost for cost control, and a stop.
+
+    ``on_aborted=client.note_aborted`` keeps notes that ``toolonce aborted`` shows.
+    """
 
     on_draft: Callable[[Draft], None] | None = None
-    on_aborted: Callable[[Aborted], None] | None = None
+    on_aborted: Callable[[Aborted], object] | None = None
     cancel: Cancel | None = None
 
 
@@ -127,8 +130,9 @@ def read_turn(
     numbers = iter(range(1, budget.attempts + 1))
 
     def once() -> Attempt:
-        done = attempt(open_response, terms)
-        account(done, next(numbers), watch)
+        number = next(numbers)
+        done = attempt(open_response, terms, lambda lost: account(lost, number, watch))
+        account(done, number, watch)
         return done
 
     retrying = Retrying(
@@ -194,14 +198,14 @@ def last_attempt(state: RetryCallState) -> Attempt:
     return last
 
 
-def account(done: Attempt, number: int, watch: Watch) -> None:
-    """Tell of an attempt that gave no turn."""
+def account(done: Attempt, number: int, watch: Watch) -> object:
+    """Tell of an attempt that gave no turn; what the listener returns, a coroutine perhaps."""
     result = done.result
     if watch.on_aborted is None or result.outcome in ("completed", "paused"):
-        return
+        return None
     reason = result.diagnostics[0] if result.diagnostics else result.outcome
     transport = next((note for note in result.diagnostics if note.startswith("transport: ")), reason)
-    watch.on_aborted(
+    return watch.on_aborted(
         Aborted(
             result.dialect, result.outcome, transport, done.status, result.bytes_seen, result.tokens_seen,
             round(done.seconds, 3), number,

@@ -9,10 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.harness import Bench
 from tests.support.provider_server import ProviderServer, Reply
 from tests.support.speech import stream
 from tests.support.wire_paths import PATHS
+from toolonce.store.aborted import aborted
 from toolonce.stream import provider
+from toolonce.stream.async_client import AsyncClient
 from toolonce.stream.async_provider import read_turn_async, sending_async
 from toolonce.stream.errors import StreamingRefused
 from toolonce.stream.provider import Aborted, Budget, Watch
@@ -120,3 +123,28 @@ def test_a_refusal_to_stream_and_a_defect_of_the_program_are_raised(server: Prov
     opener: Callable[[], Awaitable[Any]] = broken
     with pytest.raises(KeyError):
         asyncio.run(read_turn_async(opener, "anthropic"))
+
+
+def test_a_client_over_asyncio_notes_what_was_lost(server: ProviderServer, bench: Bench) -> None:
+    server.script.extend([Reply(GOOD[: len(GOOD) // 2]), GOOD])
+
+    async def main() -> None:
+        async with AsyncClient(bench.url, scope="tenant-1/talk-1", namespace=bench.namespace) as client:
+            await reading(server, watch=Watch(on_aborted=client.note_aborted))
+
+    asyncio.run(main())
+    [note] = bench.client.run(aborted(bench.client.terms.space))
+    assert (note["scope"], note["outcome"], note["attempt"]) == ("tenant-1/talk-1", "truncated", 1)
+
+
+def test_an_attempt_that_a_drafts_listener_ends_is_told_as_lost(server: ProviderServer) -> None:
+    server.script.append(Reply(GOOD, gate=len(GOOD) - 5))
+    lost: list[Aborted] = []
+
+    with pytest.raises(BrokenPipeError):
+        read(server, watch=Watch(on_draft=_breaks, on_aborted=lost.append))
+    assert [(note.reason, note.bytes_seen > 0) for note in lost] == [("transport: BrokenPipeError", True)]
+
+
+def _breaks(_draft: object) -> None:
+    raise BrokenPipeError

@@ -291,3 +291,33 @@ def test_our_own_waits_grow_and_are_jittered(monkeypatch: pytest.MonkeyPatch) ->
 
     assert len(drawn[1]) > 10
     assert max(drawn[1]) < max(drawn[6]) <= 20
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
+def test_an_attempt_that_ctrl_c_or_a_drafts_listener_ends_is_told_as_lost(
+    server: ProviderServer, read: Read, error: type[BaseException]
+) -> None:
+    server.script.append(Reply(GOOD, gate=len(GOOD) - 5))
+    lost: list[Aborted] = []
+
+    def listener(_draft: object) -> None:
+        raise error
+
+    with pytest.raises(error):
+        read(watch=Watch(on_draft=listener, on_aborted=lost.append))
+    assert [(note.outcome, note.reason, note.status) for note in lost] == [
+        ("aborted", f"transport: {error.__name__}", 200)
+    ]
+    assert lost[0].bytes_seen > 0
+    assert len(server.requests) == 1
+
+
+def test_an_opener_that_sent_nothing_lost_nothing() -> None:
+    lost: list[Aborted] = []
+
+    def opener() -> Any:
+        raise KeyError("api_key")
+
+    with pytest.raises(KeyError):
+        read_turn(opener, "anthropic", watch=Watch(on_aborted=lost.append))
+    assert lost == []
