@@ -28,6 +28,7 @@ MODULES = (
     "calls",
     "call",
     "stats",
+    "aborted",
     "workers",
     "tail",
     "replay",

@@ -10,6 +10,9 @@ from typing import Any
 from .keys import Namespace
 from .scripts import Invocation, load
 
+MOST = 10_000
+"""How many notes are kept; the script has the number, too."""
+
 
 def note_aborted(space: Namespace, facts: Mapping[str, Any]) -> Invocation[None]:
     """Keep a note with these facts, JSON-like, and the time by Redis. Noted once, also where the reply is lost."""
