@@ -12,12 +12,16 @@ import logging
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter
 
+NAMES_MOST = 200
+"""Tools that get a label of their own. Models make up names, and a label for each would fill the metrics' store."""
+
 
 class CountingHandler(logging.Handler):
     """Counts log records by their `event`; prints nothing."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(logging.INFO)
+        self._names: set[str] = set()
         self._replays = Counter("toolonce_replays", "Calls answered from the store", ["tool"], registry=registry)
         self._conflicts = Counter("toolonce_conflicts", "Calls refused as conflicts", ["tool"], registry=registry)
         self._turns = Counter(
@@ -31,12 +35,17 @@ class CountingHandler(logging.Handler):
         facts = record.__dict__
         match facts.get("event"):
             case "replay":
-                self._replays.labels(facts["tool"]).inc()
+                self._replays.labels(self._label(facts["tool"])).inc()
             case "conflict":
-                self._conflicts.labels(facts["tool"]).inc()
+                self._conflicts.labels(self._label(facts["tool"])).inc()
             case "turn_ended_badly":
                 self._turns.labels(facts["dialect"], facts["state"]).inc()
                 self._tokens.labels(facts["dialect"]).inc(facts["tokens"] or 0)
+
+    def _label(self, tool: str) -> str:
+        if len(self._names) < NAMES_MOST:
+            self._names.add(tool)
+        return tool if tool in self._names else "?"
 
 
 def count_logs(registry: CollectorRegistry = REGISTRY) -> CountingHandler:

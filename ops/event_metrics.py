@@ -49,7 +49,7 @@ class EventMetrics:
     def feed(self, event: Event) -> None:
         """Count one event."""
         got = event.facts.get
-        tool, operation = str(got("tool", "")), str(got("op", ""))
+        tool, operation = str(got("counted_as") or got("tool", "")), str(got("op", ""))
         if target := got("to"):
             self._moves.labels(tool, operation, got("from") or "", target).inc()
         if operation == "lose":

@@ -15,7 +15,8 @@ STEP = 500
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change: `facts` hold at (ms), op, tool, from, to, actor, fence, attempt, reason as far as known."""
+    """One change: `facts` hold at (ms), op, tool, from, to, actor, fence, attempt, reason as far as known;
+    counted_as is there in place of a tool's name that a model made up."""
 
     place: bytes
     call: str

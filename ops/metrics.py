@@ -56,7 +56,10 @@ def run(args: argparse.Namespace) -> int:
             print(generate_latest(registry).decode(), end="")
             return 0
         stop = _stop_on_signals()
-        server, thread = start_http_server(int(port), host or "127.0.0.1", registry)
+        try:
+            server, thread = start_http_server(int(port), host or "127.0.0.1", registry)
+        except (OSError, OverflowError) as error:
+            raise Usage(f"--listen {args.listen!r}: {error}") from error
         render.say(f"metrics at http://{host or '127.0.0.1'}:{server.server_port}/metrics")
         _listen(connection, EventMetrics(registry), stop)
         server.shutdown()

@@ -77,6 +77,7 @@ class Stats:
 
     Attributes:
         counts: ``admitted``, ``settled``, ``state:<state>``, ``tool:<state>:<tool>``; settled ones count for ever.
+            ``?`` stands for all tools that were never published.
         stored: calls in each state that are stored with their body.
         oldest_at: when the oldest call of a state entered it (ms), 0 for none.
         queues: queue -> (waiting, taken and not yet claimed).

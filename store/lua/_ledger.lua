@@ -38,6 +38,12 @@ local function count(tool, state, by)
   redis.call('HINCRBY', root .. 'counts', 'tool:' .. state .. ':' .. tool, by)
 end
 
+-- A refused call may name a tool that a model made up: all of those are counted under one name.
+local function counted_as(tool, from, to)
+  local is_made_up = not from and to == 'refused' and redis.call('HEXISTS', root .. 'newest', tool) == 0
+  return is_made_up and '?' or tool
+end
+
 -- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission.
 local function move(call, from, to, event)
   redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), 'reason', event.reason or '')
@@ -48,7 +54,9 @@ local function move(call, from, to, event)
     redis.call('HINCRBY', root .. 'counts', 'admitted', 1)
   end
   redis.call('ZADD', root .. 'in:' .. to, whole(now), call)
-  count(event.tool, to, 1)
+  local counted = counted_as(event.tool, from, to)
+  count(counted, to, 1)
+  event.counted_as = counted ~= event.tool and counted or nil
   if not OPEN[to] and (not from or OPEN[from]) then
     redis.call('HINCRBY', root .. 'counts', 'settled', 1)
   elseif OPEN[to] and from and not OPEN[from] then

@@ -17,7 +17,7 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from tests.support.wait import wait_until
-from toolonce.ops.counting import CountingHandler, count_logs
+from toolonce.ops.counting import NAMES_MOST, CountingHandler, count_logs
 from toolonce.ops.event_metrics import EventMetrics
 from toolonce.ops.events import Event
 from toolonce.stream.client import Client
@@ -137,3 +137,39 @@ def test_a_harness_counts_turns_that_ended_badly_by_dialect_and_outcome(counted:
     labels = {"dialect": "anthropic", "outcome": "truncated"}
     assert counted.get_sample_value("toolonce_turns_ended_badly_total", labels) == 1
     assert counted.get_sample_value("toolonce_turns_ended_badly_total", {**labels, "outcome": "completed"}) is None
+
+
+def test_names_that_models_make_up_share_one_label(
+    exporter: Child, redis_server: RealServer, namespace: str, scene: LiveScene
+) -> None:
+    scene.publish(spec("pay", schema={"type": "object", "required": ["cents"]}))
+    assert scrape(exporter)["toolonce_up"] == 1
+
+    with Client(redis_server.url, scope="s", namespace=namespace) as client:
+        for number in range(3):
+            calls = [ToolCall(f"made_up_{number}", {}, "a", "function", 0), ToolCall("pay", {}, "b", "function", 1)]
+            client.submit_calls(calls, turn_id=f"t{number}")
+    name = 'toolonce_transitions_total{operation="admit",source="",target="refused",tool="?"}'
+    wait_until(lambda: scrape(exporter).get(name) == 3)
+    counted = scrape(exporter)
+
+    assert not [line for line in counted if "made_up" in line]
+    assert counted['toolonce_calls{state="refused",tool="?"}'] == 3
+    assert counted['toolonce_calls{state="refused",tool="pay"}'] == 3
+
+
+def test_a_harness_counts_no_more_tools_than_metrics_can_bear() -> None:
+    registry = CollectorRegistry()
+    handler = CountingHandler(registry)
+    for number in range(NAMES_MOST + 10):
+        handler.emit(logging.makeLogRecord({"event": "replay", "tool": f"made_up_{number}"}))
+
+    assert registry.get_sample_value("toolonce_replays_total", {"tool": "?"}) == 10
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:99999", "nowhere.invalid:9464"])
+def test_a_place_that_cannot_be_listened_at_is_named(toolonce: CommandLine, place: str) -> None:
+    said = toolonce("metrics", "--listen", place)
+
+    assert said.code == 2
+    assert f"--listen '{place}'" in said.err
