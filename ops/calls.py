@@ -7,9 +7,10 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..store.reading import FIND_MOST
 from . import render
 from .listing import Listing, add_filters, listing, page_size, server_now, wanted
-from .lookup import SHOWN_DIGITS
+from .lookup import KEY_DIGITS, SHOWN_DIGITS
 from .settings import open_store
 from .subcommand import add_json, command
 
@@ -43,7 +44,9 @@ def run(args: argparse.Namespace) -> int:
         rows = [row_json(row) for row in found.rows]
         render.show_json({"calls": rows, "looked_at": found.looked_at, "next": found.next})
     else:
-        _show(found, now)
+        # Beyond the reach of a search by first digits, only whole keys can be typed again.
+        far = bool(args.cursor or args.older_than) or found.looked_at > FIND_MOST
+        _show(found, now, digits=KEY_DIGITS if far else SHOWN_DIGITS)
     return 0
 
 
@@ -57,20 +60,20 @@ def row_json(row: Row) -> dict[str, Any]:
     return {"key": row.key, "state": row.state, "entered_at": row.entered_at, **fields, "error": error}
 
 
-def _show(found: Listing, now: int) -> None:
+def _show(found: Listing, now: int, *, digits: int) -> None:
     if not found.rows:
         render.say("no such calls" if found.next is None else f"none among {found.looked_at} calls")
     else:
         columns = ("call", "state", "for", "tool", "scope", "attempt", "what is known")
-        render.show_table(columns, (_cells(row, now) for row in found.rows))
-        render.say(f"all about one: toolonce call {found.rows[0].key[:SHOWN_DIGITS]}")
+        render.show_table(columns, (_cells(row, now, digits=digits) for row in found.rows))
+        render.say(f"all about one: toolonce call {found.rows[0].key[:digits]}")
     if found.next:
         render.say(f"there may be more: --cursor {found.next}")
 
 
-def _cells(row: Row, now: int) -> tuple[object, ...]:
+def _cells(row: Row, now: int, *, digits: int) -> tuple[object, ...]:
     got = row.fields.get
-    shown = row.key[:SHOWN_DIGITS]
+    shown = row.key[:digits]
     since = render.age(now - row.entered_at)
     return shown, render.state(row.state), since, got("tool"), got("scope"), got("attempt"), _known(row)
 

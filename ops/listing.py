@@ -1,4 +1,4 @@
-"""Walking calls by state and time with filters, in small steps and never through the whole store.
+"""Walking calls by state and time with filters, in small steps: a page never goes through the whole store.
 
 Decides order, cursors and where a search stops. Reads only; knows nothing of how rows are shown.
 """
@@ -64,11 +64,13 @@ class Listing:
 def add_filters(parser: ArgumentParser) -> None:
     """The filters that listing and bulk commands share."""
     group = parser.add_argument_group("which calls")
-    group.add_argument("--state", action="append", choices=list(State), help="in this state; may be repeated")
-    group.add_argument("--tool", metavar="T", help="of this tool")
-    group.add_argument("--scope", metavar="S", help="of this scope; a trailing * fits all that start so")
-    group.add_argument("--worker", metavar="W", help="last taken by a worker whose name holds this")
-    group.add_argument("--error", metavar="TEXT", help="whose error holds this text")
+    group.add_argument(
+        "--state", action="append", choices=[state.value for state in State], help="in this state; may be repeated"
+    )
+    group.add_argument("--tool", metavar="T", type=filled, help="of this tool")
+    group.add_argument("--scope", metavar="S", type=filled, help="of this scope; a trailing * fits all that start so")
+    group.add_argument("--worker", metavar="W", type=filled, help="last taken by a worker whose name holds this")
+    group.add_argument("--error", metavar="TEXT", type=filled, help="whose error holds this text")
     group.add_argument("--since", metavar="SPAN", type=milliseconds, help="entered their state within: 90s, 1h, 7d")
     group.add_argument("--older-than", metavar="SPAN", type=milliseconds, help="entered their state before that")
 
@@ -166,6 +168,13 @@ def _fits_scope(wish: str | None, scope: str) -> bool:
     if not wish:
         return True
     return scope.startswith(wish[:-1]) if wish.endswith("*") else scope == wish
+
+
+def filled(text: str) -> str:
+    """A filter that says something: an unset variable of a script must not choose every call. An argparse type."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; leave it out to mean all")
+    return text
 
 
 def page_size(text: str) -> int:

@@ -44,8 +44,9 @@ def _complete(connection: Connection, digits: str) -> str:
             return only
         case ():
             raise NotFound(
-                f"no call starts with {digits} among the {FIND_MOST} newest and oldest of each state; "
-                "give the whole key, or look in another --namespace"
+                f"no call starts with {digits} among the {FIND_MOST} newest and oldest of each state; others are found "
+                "by the whole key only: logs hold it, and `toolonce calls --json` with --state, --tool, --scope or "
+                "--older-than; or look in another --namespace"
             )
         case several:
             raise Usage(f"{digits} fits {len(several)} calls; give more digits: {', '.join(several)}")

@@ -41,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.force and not args.reason and not args.dry_run:
+    if args.force and not args.reason.strip() and not args.dry_run:
         raise Usage("--force needs --reason: a call in doubt is given up in your name")
     states = (*SETTLED, State.UNKNOWN) if args.force else tuple(SETTLED)
     with open_store(args) as connection:

@@ -101,7 +101,7 @@ def _exhaust(connection: Connection, counts: Counter[str], step: Invocation[Mend
 
 
 def _accept(args: argparse.Namespace, connection: Connection) -> dict[str, int]:
-    if not args.reason:
+    if not args.reason.strip():
         raise Usage("--accept-loss needs --reason: what was compared with what before calls may run again")
     targets.confirm(
         args, "calls whose records were lost may run a second time; have you compared with the systems behind?"

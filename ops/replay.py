@@ -63,8 +63,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.turn and not args.scope:
-        raise Usage("--turn needs --scope: the one it was submitted under")
+    if args.turn and (args.keys or not args.scope):
+        raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
     with open_store(args) as connection:
         answers = _turns(args, connection) if args.turn else _stored(args, connection)
     if args.json:

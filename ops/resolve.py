@@ -13,6 +13,7 @@ from ..store.sealing import seal
 from ..store.specs import published
 from ..store.states import State
 from . import actor, render
+from .call_view import actor_of
 from .errors import NotDone, Usage
 from .lookup import get_record
 from .settings import open_store
@@ -42,13 +43,15 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if not args.reason.strip() or args.failed == "":
+        raise Usage("say it in words: the history keeps the --reason, and the model reads what --failed says")
     value = None if args.succeeded is None else _value(args.succeeded)
     with open_store(args) as connection:
         found = get_record(connection, args.key)
         verdict = Failure("resolved", args.failed) if args.succeeded is None else _stored(connection, found, value)
         # A word given twice under one request id is answered as before, whatever the state is by now.
         if found.state is not State.UNKNOWN and not args.request_id:
-            raise NotDone(f"not done: call {found.key} is {found.state}; only unknown calls are resolved")
+            raise NotDone(f"not done: call {found.key} is {found.state}{_by(found)}; only unknown calls are resolved")
         seen = Seen(found.key, State.UNKNOWN, found.fence)
         done = actor.require_done(
             connection.run(resolve(connection.space, seen, verdict, actor.word_of(args))), found.key
@@ -58,6 +61,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"call {found.key} is {done.detail}")
     return 0
+
+
+def _by(found: Record) -> str:
+    """Who or what moved it last: the second of two operators is told of the first."""
+    last = actor_of(found.history[-1]) if found.history else ""
+    return f" ({last})" if last else ""
 
 
 def _value(text: str) -> object:

@@ -38,7 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if not args.dry_run and not args.reason:
+    if not args.dry_run and not args.reason.strip():
         raise Usage("a retry needs --reason: the history keeps why a person let it run again (or use --dry-run)")
     with open_store(args) as connection:
         specs = connection.run(published(connection.space))

@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..store.states import State
 from . import render
 from .call_view import actor_of, move_of
-from .durations import seconds
+from .durations import seconds, whole_number
 from .events import Event, follow, recent
 from .lookup import SHOWN_DIGITS, get_record
 from .settings import open_store
@@ -30,9 +31,9 @@ toolonce tail --last 50 --for 0s     what has happened lately, then end
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "tail", "Follow every change of state, live", examples=EXAMPLES)
     parser.add_argument("--tool", metavar="T", help="of this tool")
-    parser.add_argument("--to", metavar="STATE", help="into this state")
+    parser.add_argument("--to", choices=[state.value for state in State], metavar="STATE", help="into this state")
     parser.add_argument("--call", metavar="KEY", help="of this call")
-    parser.add_argument("--last", type=int, default=10, metavar="N", help="begin with the last N events (10)")
+    parser.add_argument("--last", type=_last, default=10, metavar="N", help="begin with the last N events (10)")
     parser.add_argument("--for", type=seconds, dest="span", metavar="SPAN", help="end after this time")
     add_json(parser)
 
@@ -46,6 +47,10 @@ def run(args: argparse.Namespace) -> int:
             if only in (None, event.call) and args.tool in (None, got("tool")) and args.to in (None, got("to")):
                 print(_line(event.call, event.facts, as_json=args.json), flush=True)
     return 0
+
+
+def _last(text: str) -> int:
+    return 0 if text == "0" else whole_number(text)
 
 
 def _events(connection: Connection, last: int, until: float | None) -> Iterator[Event]:

@@ -17,6 +17,7 @@ from ..store.reading import Record, record
 from ..store.states import State
 from . import render
 from .actor import require_done
+from .durations import whole_number
 from .errors import OpsError, Unsafe, Usage
 from .exit_codes import ExitCode
 from .listing import STEP, add_filters, walk, wanted
@@ -50,8 +51,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     group.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
     group.add_argument(
-        "--limit", type=int, default=BULK_MOST, metavar="N", help=f"most calls that filters may take ({BULK_MOST})"
-    )
+        "--limit", type=whole_number, default=BULK_MOST, metavar="N",
+        help=f"most calls that filters may take ({BULK_MOST})",
+    )  # fmt: skip
 
 
 def records(args: argparse.Namespace, connection: Connection, default: tuple[State, ...]) -> Iterator[Record]:
@@ -68,9 +70,12 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
         yield from (get_record(connection, typed) for typed in args.keys)
         return
     wish = replace(wanted(args, connection, default), step=min(STEP, args.limit))
-    for row in islice(walk(connection, wish), args.limit):
+    rows = walk(connection, wish)
+    for row in islice(rows, args.limit):
         if found := connection.run(record(connection.space, row.key)):
             yield found
+    if next(rows, None):
+        render.say(f"the filters find more than {args.limit} calls; only the newest of them are taken (--limit)")
 
 
 def carry_out(
@@ -88,7 +93,7 @@ def carry_out(
         if args.json:
             render.show_json({"plan": [plan.as_json() for plan in plans], "done": []})
         return ExitCode.DONE if plans and len(willing) == len(plans) else ExitCode.ENDED_BADLY
-    confirm(args, f"do this to {len(willing)} of {len(plans)} calls?", needed=len(plans) > 1)
+    confirm(args, f"do this to {len(willing)} of {len(plans)} calls?", needed=len(plans) > 1 or not args.keys)
     results = [_attempt(plan, word, act) for plan in willing]
     if args.json:
         render.show_json({"plan": [plan.as_json() for plan in plans], "done": [result for _, result in results]})

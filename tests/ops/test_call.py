@@ -100,3 +100,11 @@ def test_a_late_outcome_is_shown_as_evidence(scene: LiveScene, toolonce: Command
 
     assert shown["value"] == "it happened"
     assert shown["evidence"]
+
+
+def test_digits_that_find_nothing_are_answered_with_how_far_was_looked_and_the_way_out(toolonce: CommandLine) -> None:
+    said = toolonce("call", "0123456789ab")
+
+    assert said.code == 1
+    assert "500 newest and oldest" in said.err
+    assert "toolonce calls --json" in said.err

@@ -106,3 +106,34 @@ def test_a_tool_named_by_a_model_cannot_write_to_the_terminal(scene: LiveScene, 
 
     assert "\x1b" not in said.out
     assert "[red]" in said.out
+
+
+@pytest.mark.parametrize("word", ["--tool", "--scope", "--worker", "--error"])
+@pytest.mark.parametrize("command", ["calls", "cancel", "retry", "purge", "replay", "approve"])
+def test_an_empty_filter_is_refused_since_it_would_choose_every_call(
+    scene: LiveScene, toolonce: CommandLine, command: str, word: str
+) -> None:
+    key = scene.submit("a")
+
+    said = toolonce(command, "--state", "queued", word, "")
+
+    assert (said.code, "it is empty" in said.err) == (2, True)
+    assert scene.state(key) == "queued"
+
+
+def test_a_state_that_there_is_not_is_answered_with_those_there_are(toolonce: CommandLine) -> None:
+    said = toolonce("calls", "--state", "nope")
+
+    assert said.code == 2
+    assert "State." not in said.err
+    assert "'unknown'" in said.err
+
+
+def test_rows_that_few_digits_no_longer_find_are_shown_with_whole_keys(scene: LiveScene, toolonce: CommandLine) -> None:
+    keys = [scene.submit(call_id) for call_id in "abc"]
+    first = toolonce("calls", "--limit", "1", "--json").json
+
+    near, far = toolonce("calls"), toolonce("calls", "--cursor", first["next"])
+
+    assert not any(key in near.out for key in keys)
+    assert sorted(key for key in keys if key in far.out) == sorted(keys[:2])

@@ -83,3 +83,32 @@ def test_only_calls_that_wait_for_approval_are_decided(scene: LiveScene, toolonc
     assert toolonce("approve", key, "--yes").code == 1
     assert toolonce("deny", key).code == 1
     assert scene.state(key) == "queued"
+
+
+@pytest.mark.parametrize("many", ["-1", "0", "x", "9999999"])
+def test_a_limit_that_makes_no_sense_is_an_error_of_usage(toolonce: CommandLine, many: str) -> None:
+    said = toolonce("cancel", "--state", "queued", f"--limit={many}")
+
+    assert (said.code, "is no number from 1" in said.err) == (2, True)
+
+
+def test_calls_chosen_by_filters_are_confirmed_even_where_only_one_is_found(
+    scene: LiveScene, toolonce: CommandLine
+) -> None:
+    key = scene.submit("a")
+
+    said = toolonce("cancel", "--state", "queued")
+
+    assert said.code == 4
+    assert scene.state(key) == "queued"
+
+
+def test_whoever_acts_on_many_is_told_that_there_are_more(scene: LiveScene, toolonce: CommandLine) -> None:
+    keys = [scene.submit(call_id) for call_id in "abc"]
+
+    some = toolonce("cancel", "--state", "queued", "--limit", "2", "--yes")
+    rest = toolonce("cancel", "--state", "queued", "--limit", "2", "--yes")
+
+    assert "more than 2 calls" in some.err
+    assert "more than" not in rest.err
+    assert {str(scene.state(key)) for key in keys} == {"cancelled"}

@@ -71,3 +71,23 @@ def test_the_same_request_is_answered_again_and_done_once(scene: LiveScene, tool
     assert (first.code, second.code) == (0, 0)
     assert first.out == second.out
     assert [event["op"] for event in scene.record(run.call).history].count("resolve") == 1
+
+
+@pytest.mark.parametrize("words", [["--failed", "no", "--reason", " "], ["--failed", "", "--reason", "looked"]])
+def test_nobody_settles_a_call_without_words(scene: LiveScene, toolonce: CommandLine, words: list[str]) -> None:
+    key = scene.unknown("a").call
+
+    said = toolonce("resolve", key, *words)
+
+    assert said.code == 2
+    assert scene.state(key) == "unknown"
+
+
+def test_the_second_operator_is_told_who_settled_it_and_why(scene: LiveScene, toolonce: CommandLine) -> None:
+    key = scene.unknown("a").call
+    toolonce("resolve", key, "--failed", "no", "--reason", "looked at 03:10", "--actor", "bob")
+
+    said = toolonce("resolve", key, "--succeeded", "1", "--reason", "r")
+
+    assert said.code == 1
+    assert "is failed (bob, looked at 03:10" in said.err

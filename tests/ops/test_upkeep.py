@@ -183,3 +183,10 @@ def test_tail_shows_what_has_happened_and_to_which_call(scene: LiveScene, toolon
     assert [event["op"] for event in every if event["call"] == key] == ["admit", "claim", "settle"]
     assert len(some.splitlines()) == 1
     assert "running -> failed" in some
+
+
+@pytest.mark.parametrize("words", [["--last", "-5"], ["--last", "99999999999999999999"], ["--to", "nope"]])
+def test_tail_refuses_what_would_show_nothing(toolonce: CommandLine, words: list[str]) -> None:
+    said = toolonce("tail", "--for", "0s", *words)
+
+    assert (said.code, said.out) == (2, "")
