@@ -120,6 +120,11 @@ class Process:
     def is_draining(self) -> bool:
         return self._slots.draining.is_set()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it could take another call now."""
+        return self._slots.has_room
+
     def live(self, signals: Signals) -> int:
         """From the first registration to the last."""
         self._stable.open()  # before any thread: it forks
@@ -145,7 +150,7 @@ class Process:
         }
         for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
             part.start()
-        self._sweep.start(self._queues, self._registry, self._desk.keyring.ids)
+        self._sweep.start(self._queues, self._registry, keys=self._desk.keyring.ids, has_room=lambda: self.has_room)
         self._slots.start(Executor(self._desk, self._registry, runners), self._options.concurrency)
 
     def _until_told(self, signals: Signals) -> int:

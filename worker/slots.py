@@ -62,6 +62,11 @@ class Slots:
     def busy(self) -> int:
         return len(self._busy)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a call that is queued now may be taken at once."""
+        return not self.draining.is_set() and len(self._busy) < len(self._threads)
+
     def replace(self, given_up: threading.Thread, first: Callable[[Sends], None]) -> None:
         """Give the place of an overrun thread to a new one. The old one ends when its handler comes back."""
         self._desk.tally.abandoned += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -46,15 +46,20 @@ class Sweep:
         self._queues: tuple[str, ...] = ()
         self._served: list[tuple[str, str, tuple[str, ...]]] = []
         self._keys: tuple[str, ...] = ()
+        self._has_room: Callable[[], bool] = lambda: False
         self._full = False
         self._ended = False
         self._bell = threading.Event()
         self._next_at = 0.0
         self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
 
-    def start(self, queues: Sequence[str], tools: Iterable[Tool], keys: Sequence[str]) -> None:
-        """Sweep for a worker that serves these queues with these tools, and holds the keys of these ids."""
+    def start(
+        self, queues: Sequence[str], tools: Iterable[Tool], *, keys: Sequence[str], has_room: Callable[[], bool]
+    ) -> None:
+        """Sweep for a worker that serves these queues with these tools, and holds the keys of these ids. It sets held
+        calls going only while it has room for one."""
         self._queues = tuple(queues)
+        self._has_room = has_room
         self._keys = tuple(keys)
         self._served = [tool.served for tool in tools]
         self._thread.start()
@@ -125,7 +130,10 @@ class Sweep:
         return not self._ended
 
     def _adopt(self) -> None:
-        """A worker of another version may take them once more; then they are ours a moment later."""
+        """A worker of another version may take them once more; then they are ours a moment later. With no slot free,
+        or draining, we would leave them to that worker, which gives them back at once, again and again."""
+        if not self._has_room():
+            return
         try:
             ours = adopt(self._connection.space, self._served, queues=self._queues, keys=self._keys)
             mended = self._connection.run(ours)

@@ -1,0 +1,61 @@
+"""The sweep of a worker: when it sets held calls going."""
+
+from __future__ import annotations
+
+import threading
+
+from tests.support.wait import wait_until
+from tests.support.workers import Site
+from toolonce.store.recovery import Retention
+from toolonce.store.states import State
+from toolonce.worker import Registry
+from toolonce.worker.high_water import HighWater
+from toolonce.worker.sweep import Sweep
+
+
+def test_a_worker_without_a_free_slot_leaves_held_calls_where_they_are(site: Site) -> None:
+    """Busy or draining, it would set them going for a worker without the tool, which gives them back at once."""
+    ours, others, looks, is_free = Registry(), Registry(), [], threading.Event()
+    ours.tool(name="look", effect="read")(lambda: None)
+    others.tool(name="seek", effect="read")(lambda: None)
+    site.publish(ours)
+    key = site.submit("look")
+    with site.worker_here(others):
+        site.wait_for(key, State.HELD)
+
+    def has_room() -> bool:
+        looks.append(is_free.is_set())
+        return looks[-1]
+
+    sweep = Sweep(site.connection, "ours", HighWater(), lease_ms=400, retention=Retention())
+    sweep.start(("default",), ours, keys=(), has_room=has_room)
+    try:
+        wait_until(lambda: len(looks) > 3, description="it has swept")
+        assert site.state(key) is State.HELD
+        is_free.set()
+        site.wait_for(key, State.QUEUED)
+    finally:
+        sweep.stop()
+
+
+def test_a_full_worker_has_no_room_and_one_that_ends_has_none_either(site: Site) -> None:
+    registry = Registry()
+
+    @registry.tool
+    def occupy() -> None:
+        from tests.support.tools_under_test import effect, pass_gate
+
+        effect("inside")
+        pass_gate("go")
+
+    with site.worker_here(registry, concurrency=1) as process:
+        wait_until(lambda: process.has_room, description="its slot waits for work")
+        site.submit("occupy")
+        wait_until(lambda: site.ledger.count("inside"), description="the slot is taken")
+        was_full = not process.has_room
+        site.ledger.open_gate("go")
+        wait_until(lambda: process.has_room, description="there is room again")
+
+    assert was_full
+    assert process.is_draining
+    assert not process.has_room
