@@ -5,9 +5,12 @@ A thread cannot be stopped from outside; what to do about an overrun is the call
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
+
+_LOG = logging.getLogger("toolonce.worker")
 
 
 class Watched:
@@ -57,9 +60,15 @@ class Limits:
             for entry in self._watched.copy():
                 if entry.ends_at <= now:
                     self._watched.discard(entry)
-                    entry.overrun()
+                    self._tell(entry)
             with self._changed:
                 self._wait(now)
+
+    def _tell(self, entry: Watched) -> None:
+        try:
+            entry.overrun()
+        except Exception:  # no thread to be had, say: the limits of all others still hold
+            _LOG.exception("what overran its limit could not be given up")
 
     def _wait(self, now: float) -> None:
         """Sleep until the next limit. A later entry with an earlier end wakes us."""
