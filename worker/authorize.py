@@ -5,14 +5,12 @@ A hook that fails permits nothing: its exception denies the call.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..store.sealing import scrub
 from .call import Call
-
-_LOG = logging.getLogger("toolonce.worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,14 @@ def consult(hook: Hook | None, call: Call, arguments: dict[str, Any], *, approve
     try:
         said = hook(call, arguments)
     except Exception:
-        _LOG.exception("the authorize hook failed for call %s; denied", call.key)
+        call.logger.exception("the authorize hook failed; denied")  # without secrets: the hook sees them in clear
         return Deny("the rules for this tool could not be checked")
     match said:
         case None | True | Allow():
             return Allow()
         case False:
             return Deny()
-        case Deny():
-            return said
+        case Deny(reason):
+            return Deny(scrub(reason, call.secrets))
         case Ask():
             return Allow() if approved else said

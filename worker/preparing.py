@@ -13,7 +13,7 @@ from typing import Any
 from ..store.execution import Ending, Run
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
-from ..store.sealing import secret_texts, unseal
+from ..store.sealing import scrub, scrub_value, secret_texts, unseal
 from ..store.specs import Effect, ToolSpec
 from ..store.states import State
 from ..store.validation import validate
@@ -67,10 +67,11 @@ def prepare(run: Run, registry: Registry, keyring: Keyring) -> Ready | GiveBack 
     if run.secret:
         arguments = unseal(arguments, keyring)
     named, values = _fit(tool, arguments)
+    secrets = secret_texts(arguments, tool.spec.secret) if run.secret else ()
     if isinstance(values, Failure):
+        values = Failure(values.code, scrub(values.message, secrets), scrub_value(values.details, secrets))
         # Another version may take what this one cannot: then the call waits for such a worker.
         return refuse(values) if run.version == tool.spec.version else GiveBack("no_worker")
-    secrets = secret_texts(arguments, tool.spec.secret) if run.secret else ()
     return Ready(tool, named, values, secrets)
 
 

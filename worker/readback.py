@@ -19,7 +19,7 @@ from ..store.keyring import Keyring
 from ..store.operators import Done, Seen, Word, resolve, retry
 from ..store.outcomes import Failure
 from ..store.recovery import ReadBack, ask_later, readback
-from ..store.sealing import scrub, seal
+from ..store.sealing import scrub, scrub_value, seal
 from ..store.states import Operation, State
 from .call import Call, context_of
 from .ends import named
@@ -92,8 +92,9 @@ class ReadBacks:
             self._later(found, scrub(named(error), ready.secrets))
         else:
             text, _ = encode(value, ready.tool.result_limit)
-            if ready.tool.spec.secret_result:
-                text = json.dumps(seal(json.loads(text), ready.tool.spec.secret_result, self._keyring))
+            if ready.secrets or ready.tool.spec.secret_result:
+                sealed = seal(json.loads(text), ready.tool.spec.secret_result, self._keyring)
+                text = json.dumps(scrub_value(sealed, ready.secrets), ensure_ascii=False)
             self._tell(run, resolve(self._space, _seen(run), text, self._word("it happened"), operation=_RECONCILE))
 
     def _absent(self, run: Run, ready: Ready, why: str) -> None:
