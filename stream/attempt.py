@@ -101,7 +101,7 @@ class _Stopped(Exception):
     """Why we stopped reading: ``cancelled``, ``idle`` or ``total``."""
 
 
-def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], None]) -> Attempt:
+def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], object]) -> Attempt:
     """Open and read one response to its end, whatever that is.
 
     Args:

@@ -6,15 +6,16 @@ on where it was, and nothing runs twice. Sends nothing itself: the caller opens 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
+from .asking import taking_turns, user_message
 from .attempt import Opener
 from .batch import Batch
 from .catalogue import CATALOGUE, FALLBACK, Catalogue, MessageCode
 from .client import Client
-from .errors import UnknownDialect
 from .journal import Entry, Journal
 from .messages import for_user
 from .provider import Budget, Watch, read_turn
@@ -22,38 +23,7 @@ from .replies import history
 from .reply_shape import Message
 from .turn import RejectedCall, ToolCall, TurnResult
 
-# The member of a request that holds the history.
-_HISTORY = {
-    "anthropic": "messages",
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "google-generate": "contents",
-    "google-interactions": "input",
-}
 Ended = Literal["answered", "running", "gave_up", "no_turn"]
-
-
-def user_message(dialect: str, text: str) -> Message:
-    """What a user says, in the dialect's shape."""
-    match dialect:
-        case "google-generate":
-            return {"role": "user", "parts": [{"text": text}]}
-        case "google-interactions":
-            return {"type": "user_input", "content": [{"type": "text", "text": text}]}
-        case _:
-            return {"role": "user", "content": text}
-
-
-def request_body(dialect: str, base: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any]:
-    """A request for a streamed turn: `base` (model, tools, ...) with the history in its place.
-
-    Raises:
-        UnknownDialect: no such dialect.
-    """
-    if dialect not in _HISTORY:
-        raise UnknownDialect(f"no dialect {dialect!r}; there are {', '.join(_HISTORY)}")
-    streamed = {} if dialect == "google-generate" else {"stream": True}  # there the path says it
-    return {**base, _HISTORY[dialect]: list(messages), **streamed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +96,22 @@ class Conversation:
     @property
     def messages(self) -> list[Message]:
         """The history, in the provider's shape."""
-        return self._journal.messages
+        return taking_turns(self._dialect, self._journal.messages)
 
     def say(self, text: str, *, step: str) -> Answer:
         """Ask a question and go on until there is an answer. The same `step` again asks nothing anew."""
         self._journal.read()
-        if self._journal.has_step(step):
-            return self._go_on()
-        if self._journal.entries and (last := self._journal.entries[-1]).calls:
-            before = self._calls_of(last)
-            if before is not None and before.ended == "running":
-                return before  # the history has no place for the question yet
-        self._journal.add(Entry("question", (user_message(self._dialect, text),), step=step))
+        while not self._journal.has_step(step):  # again where another harness wrote first
+            last = self._journal.entries[-1] if self._journal.entries else None
+            before = self._calls_of(last) if last and last.calls else None
+            if before is not None:
+                return before  # calls still run: the history has no place for the question yet
+            self._journal.add(Entry("question", (user_message(self._dialect, text),), step=step))
+        match self._journal.end_of(step):
+            case Entry(kind="turn", text=said):
+                return Answer(said, "answered")
+            case Entry(kind="results", text=said) if said:
+                return Answer(said, "gave_up")
         return self._go_on()
 
     def resume(self) -> Answer:
@@ -168,16 +142,17 @@ class Conversation:
             self._hooks.on_turn(turn)
         if turn.outcome not in ("completed", "paused"):
             return Answer(for_user(turn, self._terms.locale, catalogue=self._terms.catalogue), "no_turn", turn)
-        messages = tuple(history(self._dialect, turn, turn_id=self._turn_id(len(self._journal.entries))))
+        turn_id = uuid.uuid4().hex
+        messages = tuple(history(self._dialect, turn, turn_id=turn_id))
         calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
         kind: Literal["paused", "turn"] = "paused" if turn.outcome == "paused" else "turn"
-        self._journal.add(Entry(kind, messages, tuple(calls), turn.text))
+        self._journal.add(Entry(kind, messages, tuple(calls), turn.text, turn_id=turn_id))
         return None
 
     def _calls_of(self, turn: Entry) -> Answer | None:
         if not turn.calls:
             return Answer(turn.text, "answered")
-        batch = self._client.submit_calls(turn.calls, turn_id=self._turn_id(len(self._journal.entries) - 1))
+        batch = self._client.submit_calls(turn.calls, turn_id=turn.turn_id)
         if self._hooks.on_batch:
             self._hooks.on_batch(batch)
         batch.wait(self._terms.wait_s)
@@ -187,10 +162,6 @@ class Conversation:
         said = "\n".join(batch.for_user(self._terms.locale)) if slipped else ""
         self._journal.add(Entry("results", tuple(batch.replies(self._dialect)), text=said))
         return None
-
-    def _turn_id(self, number: int) -> str:
-        """Our own step id: the turn's place in the journal, which is the same for whoever goes on."""
-        return f"conversation:{number}"
 
     def _said(self, code: MessageCode) -> str:
         return self._terms.catalogue.text(code, self._terms.locale)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from ..store import journals
@@ -27,6 +28,8 @@ class Entry:
 
     Attributes:
         step: of a question, the asker's own id of it.
+        turn_id: of a turn, what its calls are submitted under; drawn once and kept here, so that a conversation that
+            is begun anew in this scope never finds the calls of an older one.
         text: of a turn, what it says; of results, what the user is told where the model is not asked again.
     """
 
@@ -35,6 +38,7 @@ class Entry:
     calls: tuple[ToolCall | RejectedCall, ...] = ()
     text: str = ""
     step: str = ""
+    turn_id: str = ""
 
 
 class Journal:
@@ -49,16 +53,18 @@ class Journal:
         texts = self._client.run(journals.read(self._terms.space, self._terms.scope))
         self.entries = [self._open(text) for text in texts]
 
-    def add(self, entry: Entry) -> Entry:
-        """Write the next entry; what comes back stands in its place, and may be what another harness wrote.
+    def add(self, entry: Entry) -> None:
+        """Write the next entry. Where another harness wrote first, its entries stand, and are read.
 
         Raises:
             KeyringMissing: its calls have secret fields, and there are no keys to seal them with.
         """
         text = self._seal(entry)
         stands = self._client.run(journals.write(self._terms.space, self._terms.scope, len(self.entries), text))
-        self.entries.append(entry if stands == text else self._open(stands))
-        return self.entries[-1]
+        if stands == text:
+            self.entries.append(entry)
+        else:
+            self.read()
 
     @property
     def messages(self) -> list[Message]:
@@ -66,6 +72,11 @@ class Journal:
 
     def has_step(self, step: str) -> bool:
         return any(entry.kind == "question" and entry.step == step for entry in self.entries)
+
+    def end_of(self, step: str) -> Entry | None:
+        """The last entry of an earlier step; None for the step that is last, or where there is none."""
+        asked = [number for number, entry in enumerate(self.entries) if entry.kind == "question"]
+        return next((self.entries[after - 1] for one, after in pairwise(asked) if self.entries[one].step == step), None)
 
     def _seal(self, entry: Entry) -> str:
         text = json.dumps({**asdict(entry), "calls": [asdict(call) for call in entry.calls]})
@@ -83,8 +94,8 @@ class Journal:
         if text.startswith(_SEALED):
             text = self._terms.keyring.decrypt(text.removeprefix(_SEALED))
         stored = json.loads(text)
-        calls = tuple(_call_of(call) for call in stored["calls"])
-        return Entry(stored["kind"], tuple(stored["messages"]), calls, stored["text"], stored["step"])
+        calls = tuple(_call_of(call) for call in stored.pop("calls"))
+        return Entry(messages=tuple(stored.pop("messages")), calls=calls, **stored)
 
 
 def _call_of(stored: dict[str, Any]) -> ToolCall | RejectedCall:

@@ -21,7 +21,7 @@ from toolonce.store.errors import KeyringMissing
 from toolonce.store.keyring import Keyring
 from toolonce.store.specs import ToolSpec, publish
 from toolonce.stream.client import Client
-from toolonce.stream.conversation import Conversation, Terms
+from toolonce.stream.conversation import Answer, Conversation, Terms
 from toolonce.stream.provider import Budget
 from toolonce.stream.turn import DIALECTS
 
@@ -118,6 +118,28 @@ def test_the_same_step_again_asks_nothing_and_says_the_same(
     assert len(provider.requests) == 1
 
 
+def test_an_earlier_step_again_says_what_it_said_then(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    provider.script.extend(script("anthropic", "One.", "Two."))
+    conversation = talk(site.client, http, provider.url, "anthropic")
+    assert [conversation.say(step, step=step).text for step in ("q1", "q2", "q1", "q2")] == ["One.", "Two."] * 2
+    assert len(provider.requests) == 2
+
+
+def test_a_conversation_that_is_begun_anew_never_finds_the_calls_of_an_older_one(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    provider.script.extend(script("anthropic", CALLS, "Done.") * 2)
+    with site.worker():
+        talk(site.client, http, provider.url, "anthropic").say("Do it.", step="q1")
+        site.connection.command("DEL", f"{site.namespace}:journal:{site.client.terms.scope}")  # as its lifetime does
+        answer = talk(site.client, http, provider.url, "anthropic").say("Do it.", step="q1")
+
+    assert answer.text == "Done."
+    assert site.ledger.lines("put") == ["put one", "put one"]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_after_a_bad_end_the_history_is_what_it_was_before_the_request(
     site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
@@ -172,12 +194,14 @@ def test_the_model_may_correct_its_arguments_once(site: Site, provider: Provider
     assert site.ledger.lines() == ["put ok", "put ok"]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_after_the_second_wrong_call_the_user_is_told_and_the_model_is_not_asked(
-    site: Site, provider: ProviderServer, http: httpx2.Client
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
 ) -> None:
     wrong = [("put", "c1", {"wat": 1}), ("put", "c2", {"wat": 2})]
-    provider.script.extend(script("openai-chat", wrong, wrong, "Never asked."))
-    conversation = talk(site.client, http, provider.url, "openai-chat", terms=Terms("es"))
+    again = [("put", "c3", {"wat": 1})]
+    provider.script.extend(script(dialect, wrong, again, "Never asked."))
+    conversation = talk(site.client, http, provider.url, dialect, terms=Terms("es"))
     answer = conversation.say("Do it.", step="q1")
 
     assert answer.ended == "gave_up"
@@ -187,8 +211,9 @@ def test_after_the_second_wrong_call_the_user_is_told_and_the_model_is_not_asked
     assert conversation.resume().text == answer.text
     assert len(provider.requests) == 2
     provider.script.clear()
-    provider.script.extend(script("openai-chat", "Fine."))
-    assert conversation.say("Never mind.", step="q2").text == "Fine."  # the history is still one that providers take
+    provider.script.extend(script(dialect, "Fine."))
+    said = conversation.say("Never mind.", step="q2").text
+    assert (said, provider.refusals) == ("Fine.", [])  # the history is still one that providers take
     assert provider.refusals == []
 
 
@@ -215,6 +240,43 @@ def test_two_harnesses_of_one_conversation_go_on_with_the_same_turns(
     assert first.say("Hi.", step="q1").text == "One."
     second._journal.add(first._journal.entries[0])
     assert second._go_on().text == "One."
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_question_after_one_that_got_no_turn_is_asked_with_it(
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+) -> None:
+    provider.script.extend([Reply(b"{}", 400), *script(dialect, "To both.")])
+    conversation = talk(site.client, http, provider.url, dialect)
+
+    assert conversation.say("A?", step="a").ended == "no_turn"
+    assert conversation.say("B?", step="b").text == "To both."
+    assert [text for text in ("A?", "B?") if text not in json.dumps(last_history(provider))] == []
+    assert provider.refusals == []
+
+
+def test_of_two_questions_asked_at_once_neither_is_lost(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    provider.script.extend(script("anthropic", CALLS, "To both.", "Came too late."))
+    first = talk(site.client, http, provider.url, "anthropic")
+    second = talk(site.client, http, provider.url, "anthropic")
+    first_ask = first._ask
+    met: list[Answer] = []
+
+    def ask_while_another_does(messages: list[Any]) -> Any:
+        if not met:
+            met.append(second.say("B?", step="b"))
+        return first_ask(messages)
+
+    first._ask = ask_while_another_does
+    with site.worker():
+        said = first.say("A?", step="a")
+
+    assert said.text == met[0].text == "To both."
+    assert [text for text in ("A?", "B?") if text not in json.dumps(first.messages)] == []
+    assert site.ledger.lines("put") == ["put one"]
+    assert (list(provider.script), provider.refusals) == ([], [])
 
 
 def test_a_conversation_with_secret_fields_is_sealed_or_not_kept(

@@ -13,7 +13,7 @@ from tests.support.provider_server import ProviderServer
 from tests.support.redis_server import RealServer
 from tests.support.speech import stream
 from tests.support.workers import Site
-from toolonce.stream.conversation import user_message
+from toolonce.stream.asking import user_message
 from toolonce.stream.decoder import TurnDecoder
 from toolonce.stream.turn import TurnResult
 

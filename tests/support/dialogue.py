@@ -14,9 +14,10 @@ from typing import Any
 import httpx2
 
 from tests.support.wire_paths import PATHS
+from toolonce.stream.asking import request_body
 from toolonce.stream.batch import Batch
 from toolonce.stream.client import Client
-from toolonce.stream.conversation import Conversation, Hooks, Terms, request_body
+from toolonce.stream.conversation import Conversation, Hooks, Terms
 from toolonce.stream.provider import Budget, sending
 from toolonce.stream.reply_shape import Message
 from toolonce.stream.turn import TurnResult
