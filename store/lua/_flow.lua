@@ -5,11 +5,19 @@ local RQ_RESULT_TTL = 500
 local ANSWERS_TTL = 86400
 local transition
 
-local function leave_running(call)
-  local got = fields(call, 'queue', 'ikey', 'token', 'tool', 'tenant')
+-- What leaving a state and coming to rest have to know of a record, read once.
+local function know(call)
+  local got = fields(call, 'queue', 'ikey', 'token', 'tenant', 'waits', 'woken', 'deadline_at', 'lanes', 'turn_key',
+    'answers', 'scope', 'hold_duplicates', 'fp')
+  return { queue = got[1], job = got[2], token = got[3], tenant = got[4], waits = got[5], woken = got[6],
+    deadline_at = got[7], lanes = got[8], turn_key = got[9], answers = got[10], scope = got[11],
+    hold_duplicates = got[12], fp = got[13] }
+end
+
+local function leave_running(call, tool, about)
   redis.call('ZREM', root .. 'leases', call)
-  redis.call('ZREM', 'rq:wip:' .. space .. '.' .. got[1], got[2] .. ':' .. got[3])
-  leave_limits(call, got[4], got[5])
+  redis.call('ZREM', 'rq:wip:' .. space .. '.' .. about.queue, about.job .. ':' .. about.token)
+  leave_limits(call, tool, about.tenant)
 end
 
 local function leave_held(call, tool)
@@ -19,9 +27,8 @@ local function leave_held(call, tool)
   redis.call('SREM', root .. 'held_back', call)
 end
 
-local function leave_rest(call, tool)
-  local got = fields(call, 'ikey', 'queue')
-  redis.call('ZREM', 'rq:failed:' .. space .. '.' .. got[2], got[1])
+local function leave_rest(call, tool, about)
+  redis.call('ZREM', 'rq:failed:' .. space .. '.' .. about.queue, about.job)
   redis.call('ZREM', root .. 'readback:' .. tool, call)
 end
 
@@ -123,17 +130,16 @@ local function join_twins(call)
 end
 
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
-local function arrive(call, to)
-  local got = fields(call, 'lanes', 'turn_key', 'ikey', 'queue', 'answers', 'scope', 'tool', 'hold_duplicates', 'fp')
-  show_at_rest(got[3], got[4], to)
-  if got[8] and to ~= 'unknown' then
-    redis.call('ZREM', twins_of(got[6], got[9]), call)
+local function arrive(call, to, tool, about)
+  show_at_rest(about.job, about.queue, to)
+  if about.hold_duplicates and to ~= 'unknown' then
+    redis.call('ZREM', twins_of(about.scope, about.fp), call)
   end
   if to == 'succeeded' then
-    redis.call('HDEL', root .. 'slips:' .. (got[6] or ''), got[7])
+    redis.call('HDEL', root .. 'slips:' .. (about.scope or ''), tool)
   end
-  if to ~= 'unknown' then
-    each(got[1], function(lane)
+  if to ~= 'unknown' and about.lanes then
+    each(about.lanes, function(lane)
       redis.call('ZREM', root .. 'lane:' .. lane, call)
       local first = redis.call('ZRANGE', root .. 'lane:' .. lane, 0, 0)[1]
       if first then
@@ -148,29 +154,33 @@ local function arrive(call, to)
   for _, follower in ipairs(followers) do
     tell_follower(follower, to)
   end
-  tell_harness(call, got[5])
-  redis.call('PUBLISH', root .. 'wake:' .. got[2], call)
+  if about.answers then
+    tell_harness(call, about.answers)
+  end
+  redis.call('PUBLISH', root .. 'wake:' .. about.turn_key, call)
 end
 
-function transition(call, from, to, event)
+-- `more` is what else changes in the record, as name, value, ...
+function transition(call, from, to, event, more)
+  local about = know(call)
   if from == 'running' then
-    leave_running(call)
+    leave_running(call, event.tool, about)
   elseif from == 'queued' then
-    leave_queue(call, to)
+    leave_queue(call, to, about)
   elseif from == 'held' then
     leave_held(call, event.tool)
-  elseif from then
-    leave_rest(call, event.tool)
+  else
+    leave_rest(call, event.tool, about)
   end
   if to == 'held' then
-    redis.call('HSET', 'rq:job:' .. fields(call, 'ikey')[1], 'status', 'deferred')
+    redis.call('HSET', 'rq:job:' .. about.job, 'status', 'deferred')
   end
-  move(call, from, to, event)
+  move(call, from, to, event, more)
   if to == 'unknown' then
     redis.call('ZADD', root .. 'readback:' .. event.tool, whole(now), call)
   end
   if to == 'unknown' or not OPEN[to] then
-    arrive(call, to)
+    arrive(call, to, event.tool, about)
   end
 end
 

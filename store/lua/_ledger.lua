@@ -44,9 +44,11 @@ local function counted_as(tool, from, to)
   return is_made_up and '?' or tool
 end
 
--- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission.
-local function move(call, from, to, event)
-  redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), 'reason', event.reason or '')
+-- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission. `more` is
+-- what else changes in the record, as name, value, ...: one write is cheaper than two.
+local function move(call, from, to, event, more)
+  redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), 'reason', event.reason or '',
+    unpack(more or {}))
   if from then
     redis.call('ZREM', root .. 'in:' .. from, call)
     count(event.tool, from, -1)

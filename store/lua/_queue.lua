@@ -54,15 +54,19 @@ local function limits_of(tool, tenant)
   return { 'tool:' .. tool, 'tenant:' .. (tenant or '') }
 end
 
-local function cap_of(limit)
-  local caps = redis.call('HMGET', root .. 'limits', limit, 'tenant:*')
-  local cap = caps[1] or (string.sub(limit, 1, 7) == 'tenant:' and caps[2])
-  return tonumber(cap or '')
+local function room_under(cap, limit)
+  return cap and tonumber(cap) - redis.call('SCARD', root .. 'slots:' .. limit) or math.huge
+end
+
+-- How many more calls the two limits of a call let run; math.huge where there is no cap.
+local function room_for(limits)
+  local caps = redis.call('HMGET', root .. 'limits', limits[1], limits[2], 'tenant:*')
+  return { room_under(caps[1], limits[1]), room_under(caps[2] or caps[3], limits[2]) }
 end
 
 local function room_in(limit)
-  local cap = cap_of(limit)
-  return cap and cap - redis.call('SCARD', root .. 'slots:' .. limit) or math.huge
+  local caps = redis.call('HMGET', root .. 'limits', limit, 'tenant:*')
+  return room_under(caps[1] or (string.sub(limit, 1, 7) == 'tenant:' and caps[2]), limit)
 end
 
 -- Wake the calls that have waited longest for a slot of this limit; returns how many there were.
@@ -108,19 +112,21 @@ local function leave_limits(call, tool, tenant)
   end
 end
 
-local function leave_queue(call, to)
-  local got = fields(call, 'queue', 'waits', 'woken')
-  if redis.call('ZREM', root .. 'pushed:' .. got[1], call) == 0 then
+-- `about` is what the record says: queue, waits, woken, deadline_at.
+local function leave_queue(call, to, about)
+  if redis.call('ZREM', root .. 'pushed:' .. about.queue, call) == 0 then
     redis.call('ZREM', root .. 'delayed', call)
   end
-  redis.call('ZREM', root .. 'deadlines', call)
-  if got[2] then
-    redis.call('ZREM', root .. 'waiting:' .. got[2], call)
+  if about.deadline_at then
+    redis.call('ZREM', root .. 'deadlines', call)
   end
-  if got[2] or got[3] then
+  if about.waits then
+    redis.call('ZREM', root .. 'waiting:' .. about.waits, call)
+  end
+  if about.waits or about.woken then
     redis.call('HDEL', record_of(call), 'waits', 'woken')
   end
-  if got[3] and to ~= 'running' then
-    wake(got[3], 1) -- the slot it was woken for is still free
+  if about.woken and to ~= 'running' then
+    wake(about.woken, 1) -- the slot it was woken for is still free
   end
 end

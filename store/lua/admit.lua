@@ -55,7 +55,7 @@ local function settle_in(call, state)
   elseif state == 'queued' then
     enqueue(call, 0)
   elseif redis.call('EXISTS', 'rq:job:' .. fields(call, 'ikey')[1]) == 1 then
-    arrive(call, state)
+    arrive(call, state, fields(call, 'tool')[1], know(call))
   else
     redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
   end

@@ -8,9 +8,9 @@
 -- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else.
 -- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
 local ROWS = {
-  running = { succeeded = true, failed = true, refused = true, unknown = true },
-  unknown = { succeeded = true, failed = true },
-  queued = { succeeded = true },
+  ['running succeeded'] = true, ['running failed'] = true, ['running refused'] = true, ['running unknown'] = true,
+  ['unknown succeeded'] = true, ['unknown failed'] = true,
+  ['queued succeeded'] = true,
 }
 local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
@@ -24,7 +24,7 @@ if same and from == to and (got[6] == me or to == 'unknown') then
   return { 'settled', from }
 end
 judge_record(got[2], got[3], fence, token)
-if not (same and ROWS[from] and ROWS[from][to]) then
+if not (same and ROWS[from .. ' ' .. to]) then
   if got[7] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
     redis.call('RPUSH', root .. 'evidence:' .. call, cjson.encode({
@@ -34,14 +34,13 @@ if not (same and ROWS[from] and ROWS[from][to]) then
   end
   return { 'late', from }
 end
-redis.call('HSET', record_of(call), 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
-  'settled_at', whole(now))
-if to == 'refused' then
-  redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
-end
 local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5] }
 if from ~= 'running' then
   event.reason = 'late'
 end
-transition(call, from, to, event)
+if to == 'refused' then
+  redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
+end
+transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
+  'settled_at', whole(now) })
 return { 'settled', to }
