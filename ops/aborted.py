@@ -24,7 +24,7 @@ ROWS = 100
 
 def add_parser(subparsers: Subparsers) -> None:
     summary = f"Show provider turns that were lost and billed: the newest {ROWS}, with --json all notes"
-    add_json(command(subparsers, "aborted", summary, examples=EXAMPLES))
+    add_json(command(subparsers, "aborted", summary, examples=EXAMPLES), "{aborted: [{at, dialect, reason, ...}]}")
 
 
 def run(args: argparse.Namespace) -> int:

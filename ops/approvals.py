@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
         parser = command(subparsers, name, summary, examples=examples)
         targets.add_options(parser)
         actor.add_options(parser)
-        add_json(parser)
+        add_json(parser, targets.SHAPE)
         parser.set_defaults(decision=name)
 
 

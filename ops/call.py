@@ -21,11 +21,16 @@ toolonce call 3f9a2c41d07b          the first digits are enough; `toolonce calls
 toolonce call 3f9a2c41d07b --json
 """
 
+SHAPE = (
+    "{key, idempotency_key, state, tool, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
+    "forgotten, lease_left_ms, history, evidence, next, ...}"
+)
+
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "call", "Show one call: identity, arguments, state, history", examples=EXAMPLES)
     parser.add_argument("key", metavar="KEY", help="a call key, an idempotency key, or the first digits of either")
-    add_json(parser)
+    add_json(parser, SHAPE)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--oldest", action="store_true", help="oldest first")
     parser.add_argument("--limit", type=page_size, default=50, metavar="N", help="calls on a page (50)")
     parser.add_argument("--cursor", help="go on where a page ended")
-    add_json(parser)
+    add_json(parser, "{calls: [{key, state, entered_at, tool, scope, turn, error, ...}], looked_at, next}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     targets.add_options(parser)
     actor.add_options(parser)
-    add_json(parser)
+    add_json(parser, targets.SHAPE)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,4 +52,5 @@ def plan(call: Record) -> Plan:
         case State.UNKNOWN:
             return Plan(call, False, "has been entered: look, then resolve it")
         case _:
-            return Plan(call, False, f"is {call.state}: its answer stands")
+            by = call.stored.get("settled_by")
+            return Plan(call, False, f"is {call.state}{f' (by {by})' if by else ''}: its answer stands")

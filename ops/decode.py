@@ -36,7 +36,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
     parser.add_argument("--drafts", action="store_true", help="also print, line by line, what a UI would have seen")
-    add_json(parser)
+    add_json(
+        parser,
+        "{outcome, calls: [{name, arguments, call_id, kind, position, ...}], rejected, text, turn_id, stop, error, "
+        "usage, truncated, ...}",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
         examples=EXAMPLES,
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 on warnings, too")
-    add_json(parser)
+    add_json(parser, "{findings: [{code, severity, what, why, mend}]}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -37,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     targets.add_options(parser)
     parser.add_argument("--force", action="store_true", help="also calls in doubt; they are settled as failed first")
     actor.add_options(parser)
-    add_json(parser)
+    add_json(parser, targets.SHAPE)
 
 
 def run(args: argparse.Namespace) -> int:

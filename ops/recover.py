@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what is due, and do nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
     actor.add_options(parser)
-    add_json(parser)
+    add_json(parser, "what was found or mended, each as NAME: COUNT")
 
 
 def run(args: argparse.Namespace) -> int:

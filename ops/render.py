@@ -60,7 +60,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, titl
     for column in columns:
         grid.add_column(column, overflow="fold")
     for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else _one_line(cell) for cell in row))
+        grid.add_row(*(cell if isinstance(cell, Text) else one_line(cell) for cell in row))
     console().print(grid)
 
 
@@ -74,7 +74,7 @@ def show_pairs(pairs: Mapping[str, object]) -> None:
     console().print(grid)
 
 
-def _one_line(value: object) -> Text:
+def one_line(value: object) -> Text:
     # A name that a model made up must not look like another row, nor push the other columns off the screen.
     words = "" if value is None else str(value).replace("\n", "\N{SYMBOL FOR NEWLINE}")
     return plain(words if len(words) <= LONGEST_CELL else f"{words[: LONGEST_CELL - 1]}…")

@@ -59,7 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
     group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
     group.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
     group.add_argument("--turn-id", metavar="ID", help="the id it was submitted under, where that was your own")
-    add_json(parser)
+    add_json(parser, "{answers: [{answer, key, tool, ...}]}, where answer is replay, open, conflict or new")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verdict.add_argument("--succeeded", metavar="JSON", help="it happened, and this is the value the model gets")
     verdict.add_argument("--failed", metavar="MESSAGE", help="it did not happen, and this is what the model is told")
     actor.add_options(parser, reason_required=True)
-    add_json(parser)
+    add_json(parser, "{key, verdict, state}")
 
 
 def run(args: argparse.Namespace) -> int:

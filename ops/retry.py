@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     targets.add_options(parser)
     actor.add_options(parser)
-    add_json(parser)
+    add_json(parser, targets.SHAPE)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,7 +24,12 @@ toolonce stats --json | jq .states.unknown
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    add_json(command(subparsers, "stats", "Count calls by state and tool, and show what waits", examples=EXAMPLES))
+    parser = command(subparsers, "stats", "Count calls by state and tool, and show what waits", examples=EXAMPLES)
+    add_json(
+        parser,
+        "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
+        "delayed, fence, flags, per_second}",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -28,6 +28,6 @@ def command(
     return parser
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """--json: the same data for programs."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+def add_json(parser: argparse.ArgumentParser, shape: str) -> None:
+    """--json: the same data for programs. `shape` tells the members that are always there; more may come, none go."""
+    parser.add_argument("--json", action="store_true", help=f"print JSON instead of a table: {shape}")

@@ -29,6 +29,8 @@ toolonce submit --scope tenant-1/chat-42 --turn-id step-7 --calls calls.json --w
 echo '[{"name": "add", "arguments": {"a": 1, "b": 2}}]' | toolonce submit --scope s --turn-id 1 --calls -
 """
 
+TURN_SHAPE = "{turn_id, outcomes: [{key, idempotency_key, position, call_id, tool, state, replayed, attempt, ...}]}"
+
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "submit", "Have the calls of one response run, once each", examples=EXAMPLES)
@@ -46,7 +48,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--replies", action="store_true", help="print the provider's messages: the turn, then its results"
     )
-    add_json(parser)
+    add_json(parser, TURN_SHAPE)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -35,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--call", metavar="KEY", help="of this call")
     parser.add_argument("--last", type=_last, default=10, metavar="N", help="begin with the last N events (10)")
     parser.add_argument("--for", type=seconds, dest="span", metavar="SPAN", help="end after this time")
-    add_json(parser)
+    add_json(parser, "an object a line, {call, at, op, tool, from, to, actor, ...}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,4 +65,4 @@ def _line(call: str, event: dict[str, Any], *, as_json: bool) -> str:
     if as_json:
         return json.dumps({"call": call, **event}, ensure_ascii=False)
     words = (render.moment(event["at"]), call[:SHOWN_DIGITS], event.get("tool", ""), event.get("op", ""))
-    return "  ".join(str(render.plain(word)) for word in (*words, move_of(event), actor_of(event)) if word)
+    return "  ".join(str(render.one_line(word)) for word in (*words, move_of(event), actor_of(event)) if word)

@@ -23,6 +23,7 @@ from .exit_codes import ExitCode
 from .listing import STEP, add_filters, walk, wanted
 from .lookup import SHOWN_DIGITS, get_record
 
+SHAPE = "{plan: [{key, tool, state, fence, will, plan}], done: [{key, verdict, said}]}"
 BULK_MOST = 1_000
 """Calls that one command takes on; a larger work is done in steps, each looked at."""
 

@@ -41,8 +41,8 @@ def add_parser(subparsers: Subparsers) -> None:
     listed = actions.add_parser("list", help="the newest spec of each published tool")
     settings.add_options(listed)
     listed.set_defaults(action=_list)
-    for one in (check, listed):
-        add_json(one)
+    add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
+    add_json(listed, "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from ..store.errors import StoreMisuse
 from ..store.states import State
 from ..store.waiting import Wakeups
 from ..stream.client import Client
@@ -14,12 +15,12 @@ from ..stream.turn import DIALECTS
 from . import call, outcome_view, render
 from .call_view import as_json
 from .durations import seconds
-from .errors import Usage
+from .errors import NotFound, Usage
 from .exit_codes import ExitCode
 from .lookup import get_record
 from .settings import open_store
 from .subcommand import add_json, command
-from .submit import show, wait_for
+from .submit import TURN_SHAPE, show, wait_for
 
 if TYPE_CHECKING:
     from ..store.connection import Connection
@@ -40,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--dialect", choices=DIALECTS, help="with --replies: whose messages")
     parser.add_argument("--replies", action="store_true", help="print the turn's results as the provider's messages")
     parser.add_argument("--timeout", type=seconds, metavar="SPAN", help="how long; for ever if not given")
-    add_json(parser)
+    add_json(parser, f"of a call {call.SHAPE}; of a turn {TURN_SHAPE}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,7 +54,10 @@ def _turn(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         connection = stack.enter_context(open_store(args))
         client = stack.enter_context(Client(connection.url, scope=args.scope, namespace=connection.space.name))
-        batch = client.batch(args.key)
+        try:
+            batch = client.batch(args.key)
+        except StoreMisuse as error:
+            raise NotFound(str(error)) from error
         wait_for(batch, args.timeout, scope=args.scope)
     show(args, batch)
     return outcome_view.exit_code(batch.outcomes, waited=True)

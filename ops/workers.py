@@ -23,7 +23,8 @@ toolonce workers --json | jq '.workers[] | {name, busy}'
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    add_json(command(subparsers, "workers", "Show live workers and what they are doing", examples=EXAMPLES))
+    parser = command(subparsers, "workers", "Show live workers and what they are doing", examples=EXAMPLES)
+    add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, ...}]}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -86,7 +86,7 @@ def test_a_cut_stream_is_refused_in_one_line_and_stores_nothing(
 def test_a_turn_that_nobody_submitted_cannot_be_waited_for(toolonce: CommandLine) -> None:
     said = toolonce("wait", "--scope", "s", "nowhere")
 
-    assert said.code == 2
+    assert said.code == 1
     assert "no calls are stored for turn 'nowhere'" in said.err
 
 

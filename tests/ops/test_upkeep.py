@@ -190,3 +190,12 @@ def test_tail_refuses_what_would_show_nothing(toolonce: CommandLine, words: list
     said = toolonce("tail", "--for", "0s", *words)
 
     assert (said.code, said.out) == (2, "")
+
+
+def test_an_event_is_one_line_whatever_the_reason_holds(scene: LiveScene, toolonce: CommandLine) -> None:
+    key = scene.submit("a")
+    toolonce("cancel", key, "--reason", "first\nsecond")
+
+    said = toolonce("tail", "--last", "1", "--for", "0s")
+
+    assert len(said.out.splitlines()) == 1
