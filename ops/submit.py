@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from ..store.states import State
 from ..stream.batch import Batch
 from ..stream.client import Client
 from ..stream.turn import DIALECTS
@@ -77,11 +78,21 @@ def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:
             if line := _progress(outcome):
                 render.say(line)
     finally:
-        if open_calls := sum(outcome.pending for outcome in batch.outcomes):
-            render.say(
-                f"{open_calls} of {len(batch.outcomes)} calls are not finished and go on by themselves; "
-                f"later: toolonce wait --scope {quote(scope)} {quote(batch.turn_id)}"
-            )
+        _say_what_is_open(batch, scope)
+
+
+def _say_what_is_open(batch: Batch, scope: str) -> None:
+    outcomes = batch.outcomes
+    held = [outcome for outcome in outcomes if outcome.state is State.HELD]
+    for_a_person = [outcome.key for outcome in held if outcome.marks.get("reason") in {"approval", "duplicate"}]
+    if for_a_person:
+        keys = " ".join(key[:SHOWN_DIGITS] for key in for_a_person)
+        render.say(f"{len(for_a_person)} of {len(outcomes)} calls wait for a person: toolonce approve {keys}, or deny")
+    if others := sum(outcome.pending for outcome in outcomes) - len(for_a_person):
+        render.say(
+            f"{others} of {len(outcomes)} calls are not finished and go on by themselves; "
+            f"later: toolonce wait --scope {quote(scope)} {quote(batch.turn_id)}"
+        )
 
 
 def _progress(outcome: Outcome) -> str:

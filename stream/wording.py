@@ -109,6 +109,7 @@ _PENDING: dict[State | None, str] = {
     State.HELD: "{tool} is held back and has no result yet.",
     None: "{tool} has no result yet.",
 }
+_STOPPING = "{tool} was asked to stop; how it ends is not known yet."
 _HELD: dict[str, str] = {
     "approval": "{tool} waits for a person's approval and has no result yet.",
     "order": "{tool} waits for an earlier call to finish and has no result yet.",
@@ -126,13 +127,19 @@ def words(outcome: Outcome) -> str:
     if outcome.conflict:
         return _join("Error [conflict]", outcome, _CONFLICT, None)
     if outcome.pending and not (outcome.state is None and outcome.failure):
-        held = _HELD.get(outcome.marks.get("reason", "")) if outcome.state is State.HELD else None
-        happened = held or _PENDING[outcome.state]
-        return _join(f"Pending [{outcome.state or 'no_result'}]", outcome, (happened, _PENDING_ADVICE), None)
+        return _join(f"Pending [{outcome.state or 'no_result'}]", outcome, (_pending(outcome), _PENDING_ADVICE), None)
     code = outcome.failure.code if outcome.failure else str(outcome.state)
     known = outcome.state is not State.UNKNOWN
     head = f"Error [{code}]" if known else "Error [unknown]"
     return _join(head, outcome, _failure_words(outcome, code), outcome.failure)
+
+
+def _pending(outcome: Outcome) -> str:
+    """How far an open call is."""
+    if outcome.state is State.RUNNING and outcome.marks.get("cancel_requested"):
+        return _STOPPING
+    held = _HELD.get(outcome.marks.get("reason", "")) if outcome.state is State.HELD else None
+    return held or _PENDING[outcome.state]
 
 
 def is_error(outcome: Outcome) -> bool:

@@ -30,8 +30,9 @@ elseif not for_a_person then
 end
 redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', whole(now))
 if ARGV[3] == 'deny' then
+  local why = ARGV[5] == '' and '' or ': ' .. ARGV[5]
   redis.call('HSET', record_of(call), 'settled_by', ARGV[4], 'error', cjson.encode({ code = 'denied',
-    message = 'not run: a person denied it', details = { reason = ARGV[5] } }))
+    message = 'not run: a person denied it' .. why, details = { reason = ARGV[5] } }))
   transition(call, 'held', 'refused', event)
   return reply(ARGV[3], call, request, 'denied')
 end

@@ -94,6 +94,18 @@ def test_replies_of_a_call_alone_are_refused(toolonce: CommandLine) -> None:
     assert toolonce("wait", "abc", "--replies").code == 2
 
 
+def test_a_call_that_waits_for_a_person_is_not_said_to_go_on_by_itself(
+    scene: LiveScene, toolonce: CommandLine, tmp_path: Path
+) -> None:
+    scene.publish(spec("wire", approval="always"))
+    (tmp_path / "calls.json").write_text(json.dumps([{"name": "wire", "arguments": {}}]))
+
+    said = toolonce("submit", "--scope", "s", "--turn-id", "t", "--calls", str(tmp_path / "calls.json"), "--wait", "0")
+
+    assert "1 of 1 calls wait for a person: toolonce approve " in said.err
+    assert "by themselves" not in said.err
+
+
 def test_ctrl_c_while_waiting_says_what_goes_on_and_how_to_come_back(
     scene: LiveScene, redis_server: RealServer, namespace: str, tmp_path: Path
 ) -> None:

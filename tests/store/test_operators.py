@@ -31,6 +31,18 @@ def test_of_two_decisions_the_first_wins_and_the_second_hears_of_it(scene: Scene
     assert (done.verdict, done.detail, done.more) == ("decided", "queued", "alice")
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"), [("not today", "a person denied it: not today"), ("", "a person denied it")]
+)
+def test_who_was_denied_is_told_the_reason(scene: Scene, reason: str, told: str) -> None:
+    call = scene.submit(held="approval")
+    ikey = scene.record(call).stored["ikey"]
+    scene.run(operators.deny(scene.space, call, ikey, scene.word(reason)))
+    failure = scene.record(call).failure
+    assert failure
+    assert failure.message == f"not run: {told}"
+
+
 def test_an_approval_comes_too_late_after_its_lifetime_even_before_a_sweep(scene: Scene) -> None:
     call = scene.submit(held="approval")
     scene.store.advance(spec().approval_ms)

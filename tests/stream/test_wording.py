@@ -103,6 +103,14 @@ def test_a_held_call_is_not_finished_and_must_not_be_repeated(reason: str) -> No
     assert "do not say that it succeeded or that it failed" in text
 
 
+def test_a_running_call_that_was_asked_to_stop_is_told_so_and_is_not_over() -> None:
+    """O7-02."""
+    text = told(State.RUNNING, marks={"cancel_requested": True})
+
+    assert text.startswith("Pending [running]: `pay` was asked to stop; how it ends is not known yet.")
+    assert "Do not call it again" in text
+
+
 def test_a_conflict_says_that_the_earlier_call_stands() -> None:
     text = told(State.SUCCEEDED, conflict=True, value="the other call's value")
 
