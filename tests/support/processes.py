@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -60,7 +60,7 @@ class Child:
     def output(self) -> str:
         return "\n".join(self._lines)
 
-    def wait_for_line(self, pattern: str, timeout: float = 20) -> re.Match[str]:
+    def wait_for_line(self, pattern: str, timeout: float = PATIENCE_SECONDS) -> re.Match[str]:
         """Return the match of the first line, old or new, in which the pattern is found."""
 
         def found() -> re.Match[str] | None:
@@ -94,12 +94,12 @@ class Child:
         self._kill_group()
         self.wait()
 
-    def terminate(self, timeout: float = 20) -> int:
+    def terminate(self, timeout: float = PATIENCE_SECONDS) -> int:
         """Ask it to end and return its exit code."""
         self.signal(signal.SIGTERM)
         return self.wait(timeout)
 
-    def wait(self, timeout: float = 20) -> int:
+    def wait(self, timeout: float = PATIENCE_SECONDS) -> int:
         """Wait for its end; return its exit code, with all its output collected."""
         code = self._process.wait(timeout)
         self._reader.join(timeout)

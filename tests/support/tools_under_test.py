@@ -14,7 +14,7 @@ from typing import Any
 
 from tenacity import wait_fixed
 
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE_SECONDS, wait_until
 from toolonce.worker import Call, Isolation, NotStarted, Registry, ToolError
 from toolonce.worker.retries import Retry
 
@@ -59,7 +59,7 @@ def gate(name: str) -> Path:
     return Ledger.current().parent / f"gate-{name}"
 
 
-def pass_gate(name: str, timeout: float = 20) -> None:
+def pass_gate(name: str, timeout: float = PATIENCE_SECONDS) -> None:
     """Wait until the test opens the gate."""
     wait_until(gate(name).exists, timeout, f"gate {name} opens")
 
@@ -155,7 +155,7 @@ def overrun(what: str) -> str:
     return what
 
 
-@tools.tool(effect="read", timeout=0.2, retry=SOON)
+@tools.tool(effect="read", timeout=1, retry=SOON)
 def overrun_once(what: str, *, call: Call) -> int:
     """Hang at the first attempt."""
     if call.attempt == 1:
@@ -163,7 +163,7 @@ def overrun_once(what: str, *, call: Call) -> int:
     return call.attempt
 
 
-@tools.tool(effect="mutating", isolation="process", timeout=0.5)
+@tools.tool(effect="mutating", isolation="process", timeout=2)
 def spin(what: str) -> str:
     """Hold the interpreter in one long match, longer than the limit."""
     effect(f"put {what}")
@@ -219,7 +219,7 @@ async def sleep_async(seconds: float) -> float:
     return seconds
 
 
-@tools.tool(effect="mutating", timeout=0.2)
+@tools.tool(effect="mutating", timeout=1)
 async def overrun_async(what: str) -> str:
     """Swallow the cancellation, and return late."""
     effect(f"put {what}")

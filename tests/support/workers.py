@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.processes import Child
 from tests.support.tools_under_test import VARIABLE, Ledger, tools
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE_SECONDS, wait_until
 from toolonce.store import reading, specs
 from toolonce.store.connection import Connection
 from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
@@ -71,7 +71,7 @@ class Site:
     def state(self, key: str) -> State:
         return self.record(key).state
 
-    def wait_for(self, key: str, *states: State, timeout: float = 15) -> Record:
+    def wait_for(self, key: str, *states: State, timeout: float = PATIENCE_SECONDS) -> Record:
         wait_until(lambda: self.state(key) in states, timeout, f"{key} becomes {states}; it is {self.state(key)}")
         return self.record(key)
 
@@ -121,5 +121,5 @@ class Site:
                 yield process
             finally:
                 signals.ask()
-                thread.join(timeout=20)
+                thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive(), "the worker ends when it is told to"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.workers import LEASE_MS, Site
 
 
 @pytest.fixture
@@ -23,6 +23,6 @@ def busy_site(redis_server: RealServer, tmp_path_factory: pytest.TempPathFactory
     """A site whose worker process serves the tools under test for all tests of a module."""
     folder = tmp_path_factory.mktemp("site")
     opened = Site(redis_server.url, f"shared-{folder.name}-{folder.parent.name}"[:60], folder)
-    with opened.worker(slots=8):
+    with opened.worker(slots=8, lease_ms=2 * LEASE_MS):
         yield opened
     opened.close()

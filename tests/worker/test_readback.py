@@ -105,19 +105,19 @@ def test_nobody_asks_what_a_handler_did_that_is_still_at_work(site: Site, isolat
     effects, asked, tools, may_end = [], [], Registry(), threading.Event()
 
     def act(amount: int) -> str:
-        may_end.wait(20)
+        may_end.wait(60)
         effects.append(amount)
         return "paid"
 
     async def act_async(amount: int) -> str:
         try:
-            await asyncio.sleep(20)
+            await asyncio.sleep(60)
         except asyncio.CancelledError:
-            await asyncio.to_thread(may_end.wait, 20)
+            await asyncio.to_thread(may_end.wait, 60)
         effects.append(amount)
         return "paid"
 
-    pay = tools.tool(name="pay", timeout=0.2, rerun_absent=True)(act if isolation == "thread" else act_async)
+    pay = tools.tool(name="pay", timeout=1, rerun_absent=True)(act if isolation == "thread" else act_async)
 
     @pay.reconcile
     def find(amount: int) -> str:
@@ -126,7 +126,7 @@ def test_nobody_asks_what_a_handler_did_that_is_still_at_work(site: Site, isolat
             raise DidNotHappen("not there")
         return "found"
 
-    with site.worker_here(tools, lease_ms=600):
+    with site.worker_here(tools, lease_ms=2_000):
         key = site.submit("pay", amount=5)
         site.wait_for(key, State.UNKNOWN)
         sent = site.connection.command("TIME")[0]
@@ -143,7 +143,7 @@ def test_once_a_handler_has_ended_without_a_word_its_tool_is_asked(site: Site) -
 
     @tools.tool(name="pay", timeout=0.2)
     def pay(amount: int) -> str:
-        may_end.wait(20)
+        may_end.wait(60)
         raise ConnectionResetError("no word of what happened")
 
     @pay.reconcile

@@ -91,7 +91,7 @@ def test_a_call_that_is_to_be_tried_again_and_was_cancelled_is_not(site: Site) -
         wait_until(lambda: call.line.standing() == "cancel", description="the stop is heard")
         raise RuntimeError("again, please")
 
-    with site.worker_here(registry, lease_ms=400):
+    with site.worker_here(registry, lease_ms=2_000):
         key = site.submit("flaky")
         wait_until(lambda: site.ledger.count("inside"), description="it is inside")
         _cancel(site, key)
