@@ -103,7 +103,9 @@ def test_each_role_can_do_all_of_its_work(server: Guarded, toolonce: CommandLine
 def _operators_work() -> dict[str, list[str]]:
     return {
         "calls": ["calls"], "stats": ["stats"], "workers": ["workers"], "doctor": ["doctor"], "recover": ["recover"],
-        "tail": ["tail", "--for", "0s"], "replay": ["replay", "--since", "1h"],
+        "tail": ["tail", "--for", "0s"], "replay": ["replay", "--since", "1h"], "aborted": ["aborted"],
+        "metrics": ["metrics", "--once"], "tools": ["tools", "list"],
+        "accept": ["recover", "--accept-loss", "--reason", "r", "--yes"],
         "purge": ["purge", "--state", "succeeded", "--yes"],
     }  # fmt: skip
 

@@ -53,7 +53,7 @@ def codes(scene: LiveScene) -> dict[str, Severity]:
 def test_a_healthy_installation_has_no_findings_but_notices(
     patient: LiveScene, toolonce: CommandLine, server: RealServer, namespace: str
 ) -> None:
-    patient.publish(spec("pay", timeout_ms=1_000))
+    patient.publish(spec("pay"))
     worker(patient, "w", grace_s=25)
     patient.succeeded("a")
 
