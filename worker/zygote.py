@@ -1,8 +1,9 @@
 """The process that forks horses, and the horse itself: user code in a process of its own.
 
 The zygote is forked from the worker before any thread starts, with the tools loaded, so that its own forks are those
-of a process with one thread. It only waits for sockets and forks. Each dies with its parent: by the kernel's word
-on Linux, elsewhere by noticing it. Nothing here speaks to the store: a horse asks the worker through its socket.
+of a process with one thread. It only waits for sockets and forks. Each dies with its parent, by the kernel's word on
+Linux, elsewhere by noticing it; and the zygote first kills what its horses have started. Nothing here speaks to the
+store: a horse asks the worker through its socket.
 """
 
 from __future__ import annotations
@@ -28,32 +29,58 @@ from .entering import Entry, enter, enter_async
 from .registry import Registry
 
 _PR_SET_PDEATHSIG = 1
+_REAP_EVERY_S = 1.0
 
 
 def tend(orders: socket.socket, registry: Registry, worker: int) -> NoReturn:
     """Be the zygote: fork a horse for each socket that comes, until the worker is gone."""
-    _die_with(worker)
+    herd = _Herd()
     _ignore_stops()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps horses
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _when_gone(worker, herd.end)
     me = os.getpid()
     while True:
-        word, sockets, _, _ = socket.recv_fds(orders, 1, 1)
-        if not word:
-            os._exit(0)
+        herd.reap()
+        orders.settimeout(_REAP_EVERY_S if herd.horses else None)
         try:
-            if os.fork() == 0:
+            word, sockets, _, _ = socket.recv_fds(orders, 1, 1)
+        except TimeoutError:
+            continue
+        if not word:
+            herd.end()
+        try:
+            if (horse := os.fork()) == 0:
                 orders.close()
                 _run_and_exit(partial(_be_horse, sockets[0], registry, me))
+            herd.horses.add(horse)
         except OSError as error:  # no process to be had: the closed socket tells the worker
             _complain(f"no process for a tool: {error}")
         os.close(sockets[0])
+
+
+class _Herd:
+    """The horses that were forked and not reaped; so no other process can have one of their ids."""
+
+    def __init__(self) -> None:
+        self.horses: set[int] = set()
+
+    def reap(self) -> None:
+        with suppress(ChildProcessError):
+            while gone := os.waitpid(-1, os.WNOHANG)[0]:
+                self.horses.discard(gone)
+
+    def end(self) -> NoReturn:
+        """Kill them with all that they have started, and end."""
+        for horse in tuple(self.horses):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(horse, signal.SIGKILL)
+        os._exit(0)
 
 
 def _be_horse(handle: int, registry: Registry, zygote: int) -> None:
     os.setsid()  # signals to the worker's group do not reach us, and we can be killed with all that we start
     _die_with(zygote)
     _ignore_stops()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with Pipe(handle) as pipe:
         _send(pipe, {"pid": os.getpid()})
         end = _work(json.loads(pipe.recv_bytes()), registry, PipeLine(pipe))
@@ -126,15 +153,28 @@ def _ignore_stops() -> None:
 
 def _die_with(parent: int) -> None:
     """Be killed when the parent dies, however it dies."""
+    if sys.platform == "linux":  # also where our own code holds the interpreter
+        _told_by_kernel(parent, signal.SIGKILL, lambda: os._exit(1))
+    else:
+        _when_gone(parent, lambda: os.killpg(os.getpgrp(), signal.SIGKILL))
+
+
+def _when_gone(parent: int, end: Callable[[], None]) -> None:
+    """Do this when the parent dies, however it dies."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-        return
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+        signal.signal(signal.SIGRTMAX, lambda *_: end())
+        _told_by_kernel(parent, signal.SIGRTMAX, end)
+    else:
+        threading.Thread(target=_watch, args=(parent, end), daemon=True).start()
 
 
-def _watch(parent: int) -> None:
+def _told_by_kernel(parent: int, number: int, end: Callable[[], None]) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        end()
+
+
+def _watch(parent: int, end: Callable[[], None]) -> None:
     while os.getppid() == parent:
         time.sleep(0.2)
-    os.killpg(os.getpgrp(), signal.SIGKILL) if os.getpgrp() == os.getpid() else os._exit(1)
+    end()

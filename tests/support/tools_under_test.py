@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,14 @@ def process_put_and_wait(what: str, *, call: Call) -> str:
     call.progress(0.5, "half")
     pass_gate(what)
     return what
+
+
+@tools.tool(effect="mutating", isolation="process")
+def start_program(what: str) -> int:
+    """Start a program that ends by itself in a long time only, and wait for it."""
+    program = subprocess.Popen(["sleep", "300"])
+    effect(f"put {what} {program.pid}")
+    return program.wait()
 
 
 @tools.tool(effect="read")

@@ -6,6 +6,8 @@ import os
 import signal
 from contextlib import suppress
 
+import pytest
+
 from tests.support.wait import wait_until
 from tests.support.workers import LEASE_MS, Site
 from toolonce.store.states import State
@@ -81,6 +83,17 @@ def test_no_handler_outlives_its_worker(site: Site) -> None:
         worker.signal(signal.SIGKILL)
 
         wait_until(lambda: not _alive(pid), description="the handler's process is gone with its worker")
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_no_program_that_a_handler_started_outlives_its_worker(site: Site, end: signal.Signals) -> None:
+    with site.worker(more=("--grace", "100ms")) as worker:
+        site.submit("start_program", what="orphan")
+        wait_until(lambda: site.ledger.count("put orphan"), description="the program")
+        pid = int(site.ledger.lines("put orphan")[0].split()[-1])
+        worker.signal(end)
+
+        wait_until(lambda: not _alive(pid), description="the program is gone with the worker")
 
 
 def test_a_stop_signal_to_the_whole_group_lets_the_handler_finish(site: Site) -> None:
