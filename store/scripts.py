@@ -6,6 +6,7 @@ Pure: reads package data once, talks to no server. Nothing else in the project b
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,9 @@ from typing import Any, Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 Arg = str | bytes | int | float
+_FUNCTION = re.compile(r"^(?:local )?function (?P<name>\w+)\(.*?^end\n", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"--.*")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def load(name: str) -> Script:
     lines = body.splitlines()
     shebang = f"{lines[0]}\n" if lines[0].startswith("#!") else ""
     preludes = next(line for line in lines if line.startswith("-- uses:")).removeprefix("-- uses:").split()
-    text = shebang + "".join(_source(f"_{prelude}") for prelude in preludes) + body.removeprefix(shebang)
+    script = body.removeprefix(shebang)
+    text = shebang + _preludes(preludes, script) + script
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -64,6 +69,41 @@ def names() -> tuple[str, ...]:
     """All operations, preludes left out."""
     found = (path.name for path in files(__package__).joinpath("lua").iterdir())
     return tuple(sorted(name.removesuffix(".lua") for name in found if name.endswith(".lua") and name[0] != "_"))
+
+
+def _preludes(words: list[str], script: str) -> str:
+    """The preludes without the functions that the script never comes to: one that is made in Lua, and collected
+    again, costs as much time as a command does, called or not.
+
+    A prelude in brackets is itself a function; when it is called it makes the prelude's and hands them out.
+    """
+    sources = {word: _source(f"_{word.strip('()')}") for word in words}
+    used = _used("".join(sources.values()), script)
+    text = ""
+    for word, source in sources.items():
+        kept = _FUNCTION.sub(lambda found: found[0] if found["name"] in used else "", source)
+        text += _on_demand(word.strip("()"), kept) if word.startswith("(") else kept
+    return text
+
+
+def _on_demand(name: str, source: str) -> str:
+    made = ",\n".join(f"  {function} = {function}" for function in _functions(source))
+    return f"local function {name}()\n{source}return {{\n{made}\n}}\nend\n"
+
+
+def _used(preludes: str, script: str) -> set[str]:
+    bodies, used, unread = _functions(preludes), set[str](), [_FUNCTION.sub("", preludes), script]
+    while unread:
+        for word in _WORD.findall(_COMMENT.sub("", unread.pop())):
+            if word in bodies and word not in used:
+                used.add(word)
+                unread.append(bodies[word])
+    return used
+
+
+def _functions(source: str) -> dict[str, str]:
+    """The functions at the left margin, by name."""
+    return {found["name"]: found[0] for found in _FUNCTION.finditer(source)}
 
 
 def _source(name: str) -> str:

@@ -1,5 +1,5 @@
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
--- uses: ledger queue flow run fence
+-- uses: ledger queue run fence (flow)
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before
 -- RETURNS {"run", fence, fields by execution.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
@@ -33,21 +33,22 @@ end
 local event = { op = 'claim', actor = worker, tool = tool }
 if (tonumber(deadline_at or '') or now + 1) <= now then
   event.op = 'expire'
-  expire_queued(call, event)
+  flow().expire_queued(call, event)
   return { 'settled', 'expired' }
 elseif tonumber(not_before or '0') > now then
   return { 'parked', 'later' } -- a doubled pointer: the call itself waits among the delayed
-elseif not is_next(call, lanes, predecessors) then
+elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors) then
   event.reason = 'order'
-  transition(call, 'queued', 'held', event)
+  flow().transition(call, 'queued', 'held', event)
   return { 'held', 'order' }
 end
 
 highest_fence(seen)
 if effect == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
   event.reason = 'store_went_back'
-  transition(call, 'queued', 'held', event)
-  wait_held(call, tool, event.reason)
+  local rare = flow()
+  rare.transition(call, 'queued', 'held', event)
+  rare.wait_held(call, tool, event.reason)
   return { 'held', 'store_went_back' }
 end
 

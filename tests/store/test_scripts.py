@@ -79,5 +79,21 @@ def test_no_script_walks_through_the_whole_store(name: str) -> None:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_state_changes_in_one_place_only(name: str) -> None:
-    writes = re.findall(r"'HSET', [^\n]*'state',", load(name).text)
-    assert len(writes) == 1, "a script writes the state past `move`, and with it past counters, index and history"
+    text = load(name).text
+    writes = re.findall(r"'HSET', [^\n]*'state',", text)
+    assert len(writes) == text.count("local function move("), (
+        "a script writes the state past `move`, and with it past counters, index and history"
+    )
+
+
+def test_a_script_is_sent_without_the_functions_that_it_never_comes_to() -> None:
+    assert "function transition(" in load("settle").text
+    assert "function lose(" in load("reclaim").text
+    assert "function lose(" not in load("settle").text
+
+
+def test_a_claim_makes_the_functions_of_its_rare_ends_only_where_it_comes_to_them() -> None:
+    at_once, on_demand = load("claim").text.split("local function flow()\n")
+    assert "function move(" in at_once
+    assert "function transition(" not in at_once
+    assert "function transition(" in on_demand
