@@ -75,6 +75,8 @@ class AsyncWakeups:
                     self._hear(await self._next(raw))
             except (RedisError, OSError):
                 await self._hang_up(raw)
+                for bell in {bell for bells in self._bells.values() for bell in bells}:
+                    bell.set()  # each waiter asks for itself, and hears it where nobody answers any more
                 await asyncio.sleep(RECONNECT_S)
             finally:
                 await self._hang_up(raw)

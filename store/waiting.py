@@ -1,8 +1,9 @@
 """Being told when a call of a turn came to rest: one connection for any number of waiters, and no polling.
 
-Order matters: a waiter subscribes, then reads, then waits; what ends in between rings the bell. After a lost
-connection everything is subscribed anew and every bell rings once, so that each waiter reads again. A line that is
-silent is asked for a sign of life: one that died without a word would leave its waiters waiting for ever.
+Order matters: a waiter subscribes, then reads, then waits; what ends in between rings the bell. When a line is lost
+every bell rings, so that each waiter asks for itself, and hears it where nobody answers any more; once all is
+subscribed anew they ring again. A line that is silent is asked for a sign of life: one that died without a word would
+leave its waiters waiting for ever.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class Wakeups:
             except (RedisError, OSError, AttributeError):  # AttributeError: closed under our hands
                 self.losses += 1
                 self._hang_up()
+                self._ring_all()
                 self._closed.wait(RECONNECT_S)
         self._hang_up()
 
@@ -122,6 +124,12 @@ class Wakeups:
             if raw is not None:
                 with contextlib.suppress(RedisError, OSError):
                     raw.disconnect()
+
+    def _ring_all(self) -> None:
+        with self._lock:
+            for bells in self._bells.values() if not self._closed.is_set() else ():
+                for bell in bells:
+                    bell.set()
 
     def _hear(self, message: Any) -> None:
         if not isinstance(message, list) or len(message) < 2 or message[1] is None:
