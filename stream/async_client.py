@@ -31,18 +31,24 @@ CONNECTIONS = 16
 
 
 class AsyncClient:
-    """A harness's door; see `Client` for arguments, results and errors."""
+    """A harness's door; see `Client` for arguments, results and errors. The open connection is an
+    `AsyncConnection` here."""
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | AsyncConnection | None = None,
         *,
         scope: str,
         namespace: str = "toolonce",
         tenant: str = "",
         keyring: Keyring | None = None,
     ) -> None:
-        self._connection = AsyncConnection(url or url_from_environment(), namespace=namespace, connections=CONNECTIONS)
+        self._lent = isinstance(url, AsyncConnection)
+        self._connection = (
+            url
+            if isinstance(url, AsyncConnection)
+            else AsyncConnection(url or url_from_environment(), namespace=namespace, connections=CONNECTIONS)
+        )
         keys = keyring if keyring is not None else Keyring.from_environment()
         self.terms = Terms(self._connection.space, scope, tenant, keys)
         self._specs = SpecCache()
@@ -94,7 +100,8 @@ class AsyncClient:
 
     async def close(self) -> None:
         await self._wakeups.close()
-        await self._connection.close()
+        if not self._lent:
+            await self._connection.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self

@@ -32,7 +32,8 @@ class Client:
     """A harness's door. Safe to share between threads; one connection serves any number of waiters.
 
     Args:
-        url: of the Redis; ``TOOLONCE_REDIS_URL`` where it is left out.
+        url: of the Redis; ``TOOLONCE_REDIS_URL`` where it is left out. Or an open `store.connection.Connection`, with
+            its own patience and namespace; it is yours to close.
         scope: the tenant and conversation in which turn ids are unique. From your credentials, never from the model.
         tenant: whose limits count; by default the scope up to the first ``/``.
         keyring: by default the keys in ``TOOLONCE_KEYS``.
@@ -40,14 +41,17 @@ class Client:
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Connection | None = None,
         *,
         scope: str,
         namespace: str = "toolonce",
         tenant: str = "",
         keyring: Keyring | None = None,
     ) -> None:
-        self._connection = Connection(url or url_from_environment(), namespace=namespace)
+        self._lent = isinstance(url, Connection)
+        self._connection = (
+            url if isinstance(url, Connection) else Connection(url or url_from_environment(), namespace=namespace)
+        )
         keys = keyring if keyring is not None else Keyring.from_environment()
         self.terms = Terms(self._connection.space, scope, tenant, keys)
         self._specs = SpecCache()
@@ -125,7 +129,8 @@ class Client:
 
     def close(self) -> None:
         self._wakeups.close()
-        self._connection.close()
+        if not self._lent:
+            self._connection.close()
 
     def __enter__(self) -> Client:
         return self

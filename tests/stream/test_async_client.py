@@ -15,6 +15,9 @@ from tests.support.harness import PAY, Bench, calls
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
+from toolonce.store.async_connection import AsyncConnection
+from toolonce.store.connection import Patience
+from toolonce.store.errors import StoreUnavailable
 from toolonce.store.execution import progress
 from toolonce.store.states import State
 from toolonce.stream import async_client
@@ -170,6 +173,25 @@ async def two_thousand_waits(bench: Bench) -> tuple[int, int]:
 def peak_kib() -> int:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak // 1024 if sys.platform == "darwin" else peak
+
+
+def test_who_waits_without_a_limit_is_told_when_redis_is_gone(own_server: RealServer, namespace: str) -> None:
+    bench = Bench(own_server.url, namespace, PAY)
+
+    async def main() -> None:
+        impatient = AsyncConnection(bench.url, namespace=namespace, patience=Patience(0.5, 0.5))
+        async with AsyncClient(impatient, scope="tenant-1/talk-1") as client:
+            batch = await client.submit_calls(calls(1), turn_id="t")
+            waiting = asyncio.create_task(batch.wait())
+            await until(lambda: subscribed(bench))
+            await asyncio.to_thread(own_server.kill9)
+            with pytest.raises(StoreUnavailable):
+                await asyncio.wait_for(waiting, 30)
+            assert batch.any_pending
+        await impatient.close()
+
+    run(main)
+    bench.close()
 
 
 def test_async_waits_go_on_over_a_restart_of_redis(own_server: RealServer, namespace: str) -> None:

@@ -10,10 +10,12 @@ from tests.support.harness import PAY, Bench, call, calls
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
+from toolonce.store.connection import Connection
 from toolonce.store.errors import NoToolsPublished, StoreMisuse, TurnIdMissing
 from toolonce.store.scripts import load
 from toolonce.store.specs import published
 from toolonce.store.states import State
+from toolonce.stream.client import Client
 from toolonce.stream.decoder import TurnDecoder
 from toolonce.stream.errors import TurnTruncated
 from toolonce.stream.turn import DIALECTS, RejectedCall, ToolCall, TurnResult
@@ -245,3 +247,16 @@ def test_turns_of_no_calls_are_empty_batches(bench: Bench) -> None:
     assert batch.wait(5) == ()
     assert batch.replies() == []
     assert len(batch.history()) == 1
+
+
+def test_a_connection_that_is_lent_to_a_client_keeps_its_namespace_and_stays_open(bench: Bench) -> None:
+    lent = Connection(bench.url, namespace=bench.namespace)
+    with Client(lent, scope="tenant-1/talk-1") as client:
+        client.submit_calls(calls(1), turn_id="t")
+    links = list(lent._idle)
+    lent.ping()
+
+    assert bench.client.batch("t").outcomes
+    assert links
+    assert lent._idle == links
+    lent.close()

@@ -14,10 +14,13 @@ from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store import waiting
+from toolonce.store.connection import Connection, Patience
+from toolonce.store.errors import StoreUnavailable
 from toolonce.store.execution import progress
 from toolonce.store.outcomes import Outcome
 from toolonce.store.states import State
 from toolonce.stream.batch import Batch
+from toolonce.stream.client import Client
 
 
 def subscribers(bench: Bench, batch: Batch) -> int:
@@ -146,6 +149,25 @@ def test_a_wait_goes_on_over_a_restart_of_redis(
     bench.run_next("after")
 
     assert future.result(20)[0].value == "after"
+    bench.close()
+
+
+def test_who_waits_without_a_limit_is_told_when_redis_is_gone(
+    own_server: RealServer, namespace: str, pool: ThreadPoolExecutor
+) -> None:
+    bench = Bench(own_server.url, namespace, PAY)
+    impatient = Connection(own_server.url, namespace=namespace, patience=Patience(0.5, 0.5))
+    client = Client(impatient, scope="tenant-1/talk-1")
+    batch = client.submit_calls(calls(1), turn_id="t")
+    future = pool.submit(batch.wait)
+    wait_until(lambda: subscribers(bench, batch), description="the wait is subscribed")
+    own_server.kill9()
+
+    with pytest.raises(StoreUnavailable):
+        future.result(30)
+    assert batch.any_pending  # and nothing is said of how the call ended
+    client.close()
+    impatient.close()
     bench.close()
 
 
