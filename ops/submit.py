@@ -17,7 +17,7 @@ from .errors import Usage
 from .inputs import calls_of, decode, read_bytes
 from .lookup import SHOWN_DIGITS
 from .settings import open_store, require_durable
-from .subcommand import add_json, command
+from .subcommand import add_json, command, filled
 
 if TYPE_CHECKING:
     from ..store.outcomes import Outcome
@@ -38,7 +38,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none"
     )
-    parser.add_argument("--scope", required=True, help="tenant and conversation in which turn ids are unique")
+    parser.add_argument(
+        "--scope", type=filled, required=True, help="tenant and conversation in which turn ids are unique"
+    )
     parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
     parser.add_argument("--calls", metavar="FILE", help='in place of a response: [{"name", "arguments", "id"?}, ...]')
     parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         connection = stack.enter_context(open_store(args))
         require_durable(args, connection)
-        client = stack.enter_context(Client(connection.url, scope=args.scope, namespace=connection.space.name))
+        client = stack.enter_context(Client(connection, scope=args.scope))
         if turn is not None:
             batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
         else:

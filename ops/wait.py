@@ -19,7 +19,7 @@ from .errors import NotFound, Usage
 from .exit_codes import ExitCode
 from .lookup import get_record
 from .settings import open_store
-from .subcommand import add_json, command
+from .subcommand import add_json, command, filled
 from .submit import TURN_SHAPE, show, wait_for
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ toolonce wait --scope tenant-1/chat-42 resp_abc123 --replies --dialect openai-re
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "wait", "Wait until a call, or a turn, is settled or in doubt", examples=EXAMPLES)
     parser.add_argument("key", metavar="KEY", help="of a call; or with --scope the id of a turn")
-    parser.add_argument("--scope", help="the scope that the turn was submitted in")
+    parser.add_argument("--scope", type=filled, help="the scope that the turn was submitted in")
     parser.add_argument("--dialect", choices=DIALECTS, help="with --replies: whose messages")
     parser.add_argument("--replies", action="store_true", help="print the turn's results as the provider's messages")
     parser.add_argument("--timeout", type=seconds, metavar="SPAN", help="how long; for ever if not given")
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 def _turn(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         connection = stack.enter_context(open_store(args))
-        client = stack.enter_context(Client(connection.url, scope=args.scope, namespace=connection.space.name))
+        client = stack.enter_context(Client(connection, scope=args.scope))
         try:
             batch = client.batch(args.key)
         except StoreMisuse as error:
