@@ -16,6 +16,7 @@ from ..store.reading import Row, Span, page
 from ..store.states import State
 from .durations import milliseconds
 from .errors import Usage
+from .subcommand import filled
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -168,13 +169,6 @@ def _fits_scope(wish: str | None, scope: str) -> bool:
     if not wish:
         return True
     return scope.startswith(wish[:-1]) if wish.endswith("*") else scope == wish
-
-
-def filled(text: str) -> str:
-    """A filter that says something: an unset variable of a script must not choose every call. An argparse type."""
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty; leave it out to mean all")
-    return text
 
 
 def page_size(text: str) -> int:

@@ -31,3 +31,10 @@ def command(
 def add_json(parser: argparse.ArgumentParser, shape: str) -> None:
     """--json: the same data for programs. `shape` tells the members that are always there; more may come, none go."""
     parser.add_argument("--json", action="store_true", help=f"print JSON instead of a table: {shape}")
+
+
+def filled(text: str) -> str:
+    """A word that says something: an unset variable of a script must not choose everything. An argparse type."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; was a variable not set?")
+    return text

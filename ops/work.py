@@ -14,7 +14,7 @@ from . import logs
 from .durations import milliseconds, seconds
 from .errors import Usage
 from .settings import Settings, open_store
-from .subcommand import command
+from .subcommand import command, filled
 
 if TYPE_CHECKING:
     from ..store.connection import Connection
@@ -41,7 +41,11 @@ def add_worker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
     parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="calls at once (16)")
     parser.add_argument(
-        "--queue", action="append", metavar="Q", help="serve this queue; may be repeated (all of its tools)"
+        "--queue",
+        action="append",
+        type=filled,
+        metavar="Q",
+        help="serve this queue; may be repeated (all of its tools)",
     )
     parser.add_argument(
         "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)"

@@ -152,3 +152,17 @@ def test_a_reader_that_goes_away_is_no_error(redis_server: RealServer, namespace
 
     assert child.lines[-1] == "0"
     assert "Traceback" not in child.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["work", "--tools", "a:b", "--queue", ""],
+        ["submit", "--scope", "", "--turn-id", "t", "--calls", "-"],
+        ["wait", "turn", "--scope", " "],
+    ],
+)
+def test_an_unset_variable_of_a_script_chooses_nothing(toolonce: CommandLine, words: list[str]) -> None:
+    said = toolonce(*words)
+
+    assert (said.code, "it is empty" in said.err) == (2, True)
