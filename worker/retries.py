@@ -60,3 +60,5 @@ def read_retry(given: Retry | int | stop_base | wait_base | None) -> Retry:
             return Retry(stop=given)
         case wait_base():
             return Retry(wait=given)
+        case _:
+            raise BadTool(f"retry: {given!r} is no number of attempts, Retry, or tenacity wait or stop")

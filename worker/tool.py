@@ -6,6 +6,7 @@ Knows no store but the spec's shape, and nothing of how handlers are run.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -23,6 +24,7 @@ from .retries import Retry, read_retry
 from .signature import CONTEXT, Signature, read_signature
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+_WORD = re.compile(r"\S{1,200}\Z")
 _PATH = re.compile(r"[.:]")
 Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
@@ -71,7 +73,7 @@ class ToolOptions(TypedDict, total=False):
     begins: bool
     isolation: Isolation | Literal["thread", "async", "process"]
     version: str
-    accepts: tuple[str, ...]
+    accepts: str | tuple[str, ...]
     not_started: tuple[type[BaseException], ...]
     rerun_absent: bool
     hold_duplicates: bool
@@ -87,13 +89,14 @@ class Tool:
     """
 
     def __init__(self, handler: Handler, options: ToolOptions) -> None:
+        _refuse_strange(handler, options)
         self.handler = handler
         self.is_async = inspect.iscoroutinefunction(handler)
         self.signature: Signature = read_signature(handler, options.get("schema"))
         self.isolation = _isolation(options, is_async=self.is_async)
         self.retry = read_retry(options.get("retry"))
         self.not_started = options.get("not_started", ())
-        self.accepts = options.get("accepts")
+        self.accepts = _words(options["accepts"]) if "accepts" in options else None
         self.result_limit = options.get("result_limit", DEFAULT_LIMIT)
         self.readback: Handler | None = None
         self.readback_takes_call = False
@@ -137,8 +140,19 @@ class Tool:
         return arguments if isinstance(arguments, dict) else Failure("invalid_arguments", "expected an object")
 
 
+def _refuse_strange(handler: Handler, options: ToolOptions) -> None:
+    """What a type checker would have said; a misspelt option must not leave a tool without its limit."""
+    if strange := sorted(options.keys() - ToolOptions.__annotations__.keys()):
+        raise BadTool(f"there is no option {', '.join(strange)}; see `ToolOptions` for those that there are")
+    if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
+        raise BadTool("a tool returns its result; a generator yields many")
+
+
 def _isolation(options: ToolOptions, *, is_async: bool) -> Isolation:
-    chosen = Isolation(options.get("isolation", Isolation.ASYNC if is_async else Isolation.THREAD))
+    try:
+        chosen = Isolation(options.get("isolation", Isolation.ASYNC if is_async else Isolation.THREAD))
+    except ValueError:
+        raise BadTool(f"isolation is 'thread', 'async' or 'process', not {options['isolation']!r}") from None
     if chosen is Isolation.ASYNC and not is_async:
         raise BadTool("isolation='async' needs an async function: another one would stop the whole event loop")
     if chosen is Isolation.THREAD and is_async:
@@ -183,6 +197,11 @@ def _check(spec: ToolSpec, *, takes_call: bool) -> None:
             raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
     if lanes := {_PATH.split(name)[0] for name in spec.order_by} & {name.split(".")[0] for name in spec.secret}:
         raise BadTool(f"tool {spec.name}: order_by names {', '.join(sorted(lanes))}, which is secret: lanes are not")
+    for option, word in (("queue", spec.queue), ("version", spec.version)):
+        if not isinstance(word, str) or not _WORD.match(word):
+            raise BadTool(f"tool {spec.name}: {option} {word!r} is no text without spaces")
+    if spec.concurrency is not None and not isinstance(spec.concurrency, int):
+        raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency!r} is no whole number")
     if spec.concurrency is not None and spec.concurrency < 1:
         raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency} would never run it")
     if spec.approval not in {"never", "always", "hook"}:
@@ -203,6 +222,8 @@ def _effect(name: str, options: ToolOptions) -> Effect:
 
 
 def _ms(name: str, option: str, seconds: float) -> int:
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        raise BadTool(f"tool {name}: {option} {seconds!r} is no number of seconds")
     if seconds < 0:
         raise BadTool(f"tool {name}: {option} {seconds} is negative")
     return round(seconds * 1000)

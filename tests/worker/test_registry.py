@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,15 @@ def test_retries_may_be_given_in_many_ways(given: Any, attempts: int) -> None:
         ({"isolation": "async"}, "needs an async function"),
         ({"retry": 0}, "run nothing"),
         ({"name": "t", "after": "t"}, "cannot come after itself"),
+        ({"time_out": 5}, "there is no option time_out"),
+        ({"timeout": "5"}, "timeout '5' is no number of seconds"),
+        ({"deadline": float("inf")}, "deadline inf is no number of seconds"),
+        ({"queue": ""}, "queue '' is no text"),
+        ({"queue": "a\nb"}, "is no text without spaces"),
+        ({"version": 2}, "version 2 is no text"),
+        ({"concurrency": 2.5}, "2.5 is no whole number"),
+        ({"isolation": "fork"}, "isolation is 'thread', 'async' or 'process'"),
+        ({"retry": "often"}, "retry: 'often' is no number of attempts"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(options: dict[str, Any], complaint: str) -> None:
@@ -87,6 +97,21 @@ def test_what_makes_no_sense_is_refused_in_one_line(options: dict[str, Any], com
         Registry().tool(**options)(tool)
 
     assert "\n" not in str(refused.value)
+
+
+def test_a_generator_is_refused() -> None:
+    def lines() -> Iterator[str]:
+        yield "one of many"
+
+    with pytest.raises(BadTool, match="a generator yields many"):
+        Registry().tool(lines)
+
+
+def test_one_accepted_version_may_be_given_as_a_text() -> None:
+    tools = Registry()
+    tool = tools.tool(name="t", version="12", accepts="11")(lambda: None)
+
+    assert [tool.accepts_version(version) for version in ("12", "11", "1")] == [True, True, False]
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
