@@ -31,6 +31,7 @@ from rivals import OTHERS, OURS, RQ, TWO_OF_OURS, Rival, fill_ours, our_worker  
 
 from tests.support.redis_server import RealServer  # noqa: E402
 from tests.support.wait import wait_until  # noqa: E402
+from toolonce.stream.batch import Batch  # noqa: E402
 from toolonce.stream.client import Client  # noqa: E402
 from toolonce.stream.turn import ToolCall  # noqa: E402
 
@@ -94,14 +95,23 @@ def latency() -> None:
         with server.client() as redis:
             sets = [timed(lambda n=n: redis.set(f"bench:{n}", "x" * 100)) for n in range(300)]
             gets = per_second(lambda: redis.get("bench:1"), 2000)
-        turn = [ToolCall("noop", {"n": 1}, "again", "function", 0)]
-        wait = client.submit_calls(turn, turn_id="again")
-        wait.wait(timeout=10)
-        replays = per_second(lambda: client.submit_calls(turn, turn_id="again"), 2000)
+        replays = {size: replay_rate(client, size) for size in (1, 10)}
     p50, durable = statistics.median(waits), statistics.median(sets)
     print(f"\nsubmit to handler start, p50: {1000 * p50:.2f} ms = {p50 / durable:.1f} SETs of {1000 * durable:.2f} ms")
-    print(f"replays/s: {replays:.0f} = {replays / gets:.2f} of GETs/s ({gets:.0f})")
+    for size, rate in replays.items():
+        print(f"calls replayed/s, {size} in a round trip: {rate:.0f} = {rate / gets:.2f} of GETs/s ({gets:.0f})")
     memory()
+
+
+def replay_rate(client: Client, size: int) -> float:
+    """Calls a second that are answered from the store when a turn of this size is submitted again."""
+    turn = [ToolCall("noop", {"n": n}, f"again-{n}", "function", n) for n in range(size)]
+
+    def again() -> Batch:
+        return client.submit_calls(turn, turn_id=f"again-{size}")
+
+    again().wait(timeout=10)
+    return size * per_second(again, 2000 // size)
 
 
 def memory() -> None:
