@@ -18,6 +18,7 @@ from tests.support.wait import wait_until
 from tests.support.workers import Site
 
 EXAMPLE = ROOT / "ops" / "examples" / "node"
+MESSAGE = {"type": "message", "role": "assistant", "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}
 KEY = "a key of at least sixteen characters"
 
 
@@ -53,10 +54,13 @@ def consumer(site: Site, **env: str) -> Iterator[Child]:
 
 
 @contextmanager
-def harness(site: Site, folder: Path, turn: str, calls: list[dict[str, Any]], **env: str) -> Iterator[Child]:
+def harness(
+    site: Site, folder: Path, turn: str, calls: list[dict[str, Any]], *, stop_reason: str = "tool_use", **env: str
+) -> Iterator[Child]:
     words = ["--tenant", "acme", "--scope", "talk-1", "--turn", turn, "--namespace", site.namespace, "--wait", "30"]
     source = folder / f"{turn}.json"
-    source.write_text(json.dumps({"content": [{"type": "text", "text": "I see."}, *calls]}))
+    content = [{"type": "text", "text": "I see."}, *calls]
+    source.write_text(json.dumps(MESSAGE | {"id": f"msg_{turn}", "content": content, "stop_reason": stop_reason}))
     script = f'exec node {folder / "harness.mjs"} "$@" < {source}'
     with Child("sh", "-c", script, "sh", *words, env={"TOOLONCE_REDIS_URL": site.url, **env}) as child:
         yield child
@@ -71,7 +75,11 @@ def results(child: Child) -> list[dict[str, Any]]:
     return content
 
 
-CALLS = [tool_use("put", "toolu_1", what="n"), tool_use("nope", "toolu_2"), tool_use("echo", "toolu_3", value=[1, "é"])]
+CALLS = [
+    tool_use("put", "toolu_1", what="n"),
+    tool_use("nope", "toolu_2"),
+    tool_use("echo", "toolu_3", value=[2**53 + 1, "é"]),
+]
 
 
 def test_a_node_harness_gets_one_result_per_call_and_its_own_again_when_it_repeats(site: Site, folder: Path) -> None:
@@ -86,9 +94,16 @@ def test_a_node_harness_gets_one_result_per_call_and_its_own_again_when_it_repea
     ]  # fmt: skip
     assert json.loads(first[0]["content"]) == "n"
     assert "unknown_tool" in first[1]["content"]
-    assert json.loads(first[2]["content"]) == [1, "é"]
+    assert json.loads(first[2]["content"]) == [2**53 + 1, "é"]
     assert again == first
     assert site.ledger.lines("put") == ["put n"]
+
+
+def test_a_node_harness_that_hands_over_a_cut_turn_is_told_and_nothing_runs(site: Site, folder: Path) -> None:
+    with site.worker(), consumer(site), harness(site, folder, "step-1", CALLS, stop_reason="max_tokens") as child:
+        child.wait_for_line("truncated", 60)
+
+    assert site.ledger.lines() == []
 
 
 def test_a_node_harness_that_is_killed_while_it_waits_repeats_its_step_and_one_effect_stays(

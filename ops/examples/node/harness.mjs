@@ -3,9 +3,10 @@
 //   npm install
 //   node harness.mjs --tenant acme --scope talk-1 --turn step-1 < turn.json
 //
-// turn.json is the assistant message of an Anthropic turn that has ended ({"content": [{"type": "tool_use", ...}]}).
-// Printed is the next user message: one tool_result for each call, in call order. Running it again with the same
-// tenant, scope and turn runs nothing again and prints the same.
+// turn.json is a response of Anthropic's as it came, not streamed. It is handed over as it is: toolonce judges whether
+// the turn ended properly, and integers stay exact, which JSON.parse would round. Printed is the next user message: one
+// tool_result for each call, in call order. Running it again with the same tenant, scope and turn runs nothing again
+// and prints the same.
 
 import { createCipheriv, createHmac, randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
@@ -43,14 +44,14 @@ function seal(plain, secret) {
   return Buffer.concat([signed, mac]).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 }
 
-/** Hand the calls over; returns the id of the inbox entry. Safe to repeat: tenant, scope and turn identify them. */
-async function submit(client, calls) {
+/** Hand the response over; returns the id of the inbox entry. Safe to repeat: tenant, scope, turn identify its calls. */
+async function submit(client, body) {
   const newest = (process.env.TOOLONCE_KEYS ?? "").split(",")[0].trim();
-  const json = JSON.stringify(calls);
-  const entry = { scope: options.scope, turn: options.turn, calls: newest ? seal(json, newest) : json };
+  const entry = { scope: options.scope, turn: options.turn, dialect: "anthropic", streamed: "0" };
   await client.sAdd(`${options.namespace}:inboxes`, options.tenant);
   return client.xAdd(`${options.namespace}:inbox:${options.tenant}`, "*", {
     ...entry,
+    body: newest ? seal(body, newest) : body,
     sealed: newest ? "1" : "0",
   });
 }
@@ -85,12 +86,11 @@ function told(answer) {
   return [`Error [${code}]: ${message}`, true];
 }
 
-const turn = JSON.parse(await text(process.stdin));
-const asked = turn.content.filter((block) => block.type === "tool_use");
+const body = await text(process.stdin);
+const asked = JSON.parse(body).content.filter((block) => block.type === "tool_use");
 const client = await connect();
 try {
-  const calls = asked.map(({ name, input, id }) => ({ name, arguments: input, id }));
-  const entry = await submit(client, calls);
+  const entry = await submit(client, body);
   console.error(`entry ${entry}`);
   const found = await answers(client, entry, Number(options.wait));
   const content = asked.map(({ id }, position) => {
