@@ -22,8 +22,8 @@ def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, nursery: 
     with nursery.work(site):
         for key in waiting:
             site.wait_for(key, State.SUCCEEDED, timeout=30)
+        site.wait_for(first, State.UNKNOWN, timeout=30)  # four slots may serve all the others within its lease
 
-    assert site.state(first) is State.UNKNOWN
     assert not site.connection.command("KEYS", f"{site.namespace}:slots:*")
     assert not site.connection.command("KEYS", f"{site.namespace}:waiting:*")
 
