@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,13 +34,20 @@ def test_what_the_code_decides_is_written_in_the_architecture_as_it_stands() -> 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture
+def server() -> Iterator[RealServer]:
+    """One of its own: the examples live in the default namespace, where other tests may have left their marks."""
+    with RealServer() as server:
+        yield server
+
+
 def test_the_examples_of_the_readme_run_as_printed_and_a_repeat_is_answered_from_the_store(
-    tmp_path: Path, redis_server: RealServer
+    tmp_path: Path, server: RealServer
 ) -> None:
     for name, code in blocks().items():
         (tmp_path / name).write_text(code, "utf-8")
     (tmp_path / "turn.sse").write_text(INVOICE_TURN, "utf-8")
-    environment = {**os.environ, "TOOLONCE_REDIS_URL": redis_server.url}
+    environment = {**os.environ, "TOOLONCE_REDIS_URL": server.url}
     command = Path(sys.executable).with_name("toolonce")
     worker = subprocess.Popen(
         [command, "work", "--tools", "tools:tools", "--concurrency", "2"], cwd=tmp_path, env=environment
