@@ -72,7 +72,7 @@ def test_nothing_is_left_of_twins_that_are_settled(scene: Scene) -> None:
     scene.approve(second)
     for _ in range(2):
         scene.settle(scene.take(), 1)
-    assert not list(scene.store.redis.scan_iter("*:twins:*"))
+    assert not list(scene.store.redis.scan_iter(f"{scene.space.root}twins:*"))
 
 
 def test_an_equal_call_is_held_also_while_only_a_held_duplicate_is_open(scene: Scene) -> None:
