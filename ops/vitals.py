@@ -14,6 +14,7 @@ from ..store.connection import Connection
 from ..store.keyring import Keyring
 from ..store.reading import Stats
 from ..store.recovery import Retention
+from ..store.server_word import read_config, read_info
 from ..store.specs import Published, published
 from ..stream.inbox import GROUP
 from ..worker.roster import WorkerRow, read_roster
@@ -70,12 +71,12 @@ def take(connection: Connection) -> Vitals:
     Raises:
         StoreUnavailable: the server does not answer.
     """
-    info = _info(connection)
+    info = read_info(connection)
     base = Vitals(
         url=connection.url,
         namespace=connection.space.name,
         info=info,
-        config={name: _config(connection, name) for name in CONFIGS},
+        config={name: read_config(connection, name) for name in CONFIGS},
         latency_ms=_latency(connection),
         stats=None,
         specs=Published(0, {}),
@@ -102,21 +103,6 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
         inboxes=_inboxes(connection),
     )
-
-
-def _info(connection: Connection) -> dict[str, str]:
-    lines = connection.command("INFO").decode("utf-8", "replace").splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
-
-
-def _config(connection: Connection, name: str) -> str | None:
-    try:
-        reply = connection.command("CONFIG", "GET", name)
-    except ResponseError:
-        return None
-    pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-    value = pairs.get(name.encode())
-    return value.decode() if isinstance(value, bytes) else None
 
 
 def _user(connection: Connection) -> str:

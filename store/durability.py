@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from redis.exceptions import ResponseError
-
 from .connection import Connection
 from .errors import StoreUnsafe
+from .server_word import read_config, read_info
 
 OLDEST = (7, 0)
 """Script flags (allow-oom) came with 7.0."""
@@ -46,14 +45,14 @@ def read_settings(connection: Connection) -> Settings:
     Raises:
         StoreUnavailable: it does not answer.
     """
-    info = _info(connection)
+    info = read_info(connection)
     version = info.get("valkey_version") or info.get("redis_version", "0")
     return Settings(
         version=tuple(int(part) for part in version.split(".")[:3] if part.isdigit()),
         cluster=info.get("cluster_enabled") == "1",
-        appendonly=_config(connection, "appendonly"),
-        appendfsync=_config(connection, "appendfsync"),
-        eviction=_config(connection, "maxmemory-policy") or info.get("maxmemory_policy"),
+        appendonly=read_config(connection, "appendonly"),
+        appendfsync=read_config(connection, "appendfsync"),
+        eviction=read_config(connection, "maxmemory-policy") or info.get("maxmemory_policy"),
     )
 
 
@@ -92,19 +91,3 @@ def _faults(settings: Settings) -> list[str]:
     elif settings.eviction != "noeviction":
         faults.append(f"the server may evict records ({settings.eviction}): CONFIG SET maxmemory-policy noeviction")
     return faults
-
-
-def _info(connection: Connection) -> dict[str, str]:
-    reply = connection.command("INFO")
-    lines = reply.decode("utf-8", "replace").splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
-
-
-def _config(connection: Connection, name: str) -> str | None:
-    try:
-        reply = connection.command("CONFIG", "GET", name)
-    except ResponseError:
-        return None
-    pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-    found = pairs.get(name.encode())
-    return found.decode() if isinstance(found, bytes) else None

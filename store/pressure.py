@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 from .connection import Connection
 from .keys import Namespace
 from .scripts import Invocation, load
+from .server_word import read_info
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,10 @@ def read_memory(connection: Connection) -> Memory | None:
         StoreUnavailable: it does not answer.
     """
     try:
-        text: bytes = connection.command("INFO", "memory")
+        info = read_info(connection, "memory")
     except ResponseError:
         return None
-    lines = dict(line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
-    return Memory(int(lines["used_memory"]), int(lines["maxmemory"]))
+    return Memory(int(info["used_memory"]), int(info["maxmemory"]))
 
 
 def watermark(space: Namespace, memory: Memory, marks: Marks | None = None) -> Invocation[bool]:
