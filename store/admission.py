@@ -1,6 +1,7 @@
-"""Looking up and admitting the calls of a turn. Each function is one script; see its header for the contract.
+"""Looking up and admitting the calls of a turn.
 
-Lookup answers what is settled or open, at one round trip and without any tool spec; only new calls are admitted.
+Lookup answers what is settled or open, at one round trip and without any tool spec; only new calls are admitted, by
+one script; see its header for the contract.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .answers import failure_json, read_outcome
+from .answers import ANSWER_FIELDS, failure_json, read_outcome
 from .errors import StoreFull
 from .keys import Namespace
 from .outcomes import Failure, Outcome
 from .pointers import job_fields
+from .query import Query
 from .scripts import Arg, Invocation, load
 from .specs import ToolSpec
 from .states import State
@@ -109,23 +111,24 @@ class Lookup:
     outcomes: tuple[Outcome | None, ...]
 
 
-def lookup(space: Namespace, calls: Sequence[Identified]) -> Invocation[Lookup]:
-    """What the store knows of these calls, in their order. Reads only."""
+def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[Lookup]:
+    """What the store knows of these calls, in their order. Each record is read at one moment."""
+    commands: list[tuple[Arg, ...]] = [("GET", space.tools_version)]
+    commands += [("HMGET", space.record(call.key), "fp", *ANSWER_FIELDS) for call in calls]
 
-    def read(reply: list[Any]) -> Lookup:
-        found = tuple(_stored(call.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
-        return Lookup(int(reply[0]), found)
+    def read(replies: Sequence[Any]) -> Lookup:
+        found = tuple(map(_stored, calls, replies[1:]))
+        return Lookup(int(replies[0] or 0), found)
 
-    args: list[Arg] = []
-    for call in calls:
-        args += (call.key, len(call.fingerprints), *call.fingerprints)
-    return Invocation(load("lookup"), space.root, tuple(args), read)
+    return Query(commands, read)
 
 
-def _stored(key: str, answer: list[Any]) -> Outcome | None:
-    if answer[0] == b"none":
+def _stored(call: Identified, reply: list[bytes | None]) -> Outcome | None:
+    fingerprint, *answer = reply
+    if fingerprint is None:
         return None
-    return read_outcome(key, answer[1], replayed=True, conflict=answer[0] == b"conflict")
+    matches = fingerprint.decode() in call.fingerprints
+    return read_outcome(call.key, answer, replayed=True, conflict=not matches)
 
 
 def admit(

@@ -1,72 +1,89 @@
-"""Reads what scripts say about a call into an Outcome. The order of fields is that of `_answer.lua`."""
+"""Reads what the store says about a call into an Outcome. The order of fields is that of `_answer.lua`."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from .outcomes import Failure, Outcome
-from .scripts import number, text
 from .states import State
 
-ANSWER_FIELDS = (
-    "state", "tool", "call_id", "position", "kind", "ikey", "attempt", "fence", "reason",
-    "result", "error", "marks", "echo", "cancel_requested", "forgotten", "turn", "progress",
-    "progress_message", "slip", "duplicate_of",
-)  # fmt: skip
+
+class _Answer(NamedTuple):
+    state: str | None
+    tool: str | None
+    call_id: str | None
+    position: str | None
+    kind: str | None
+    ikey: str | None
+    attempt: str | None
+    fence: str | None
+    reason: str | None
+    result: str | None
+    error: str | None
+    marks: str | None
+    echo: str | None
+    cancel_requested: str | None
+    forgotten: str | None
+    turn: str | None
+    progress: str | None
+    progress_message: str | None
+    slip: str | None
+    duplicate_of: str | None
+
+
+ANSWER_FIELDS = _Answer._fields
+_decode = json.JSONDecoder().decode
 
 
 def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False, conflict: bool = False) -> Outcome:
     """One call's answer as a value."""
-    got = dict(zip(ANSWER_FIELDS, reply, strict=True))
-    state = State(text(got["state"]) or "")
-    failure = None if state is State.SUCCEEDED else read_failure(got["error"])
+    got = _Answer._make([None if field is None else field.decode() for field in reply])
+    state = State(got.state or "")
+    failure = None if state is State.SUCCEEDED else read_failure(got.error)
     if conflict:
         failure = Failure(
             "conflict", "this call id was used in this turn with another tool or other arguments; not run"
         )
     return Outcome(
         key=key,
-        idempotency_key=text(got["ikey"]) or "",
-        tool=text(got["tool"]) or "",
-        call_id=text(got["call_id"]),
-        position=number(got["position"]),
+        idempotency_key=got.ikey or "",
+        tool=got.tool or "",
+        call_id=got.call_id,
+        position=int(got.position or 0),
         state=state,
-        value=_json(got["result"]) if state is State.SUCCEEDED and not conflict else None,
+        value=_json(got.result) if state is State.SUCCEEDED and not conflict else None,
         failure=failure,
         replayed=replayed and state.is_settled,
         conflict=conflict,
-        attempt=number(got["attempt"]),
-        fence=number(got["fence"]),
-        kind=text(got["kind"]) or "function",
-        echo=_json(got["echo"]) or {},
+        attempt=int(got.attempt or 0),
+        fence=int(got.fence or 0),
+        kind=got.kind or "function",
+        echo=_json(got.echo) or {},
         marks=_marks(state, got),
-        turn_id=text(got["turn"]) or "",
+        turn_id=got.turn or "",
     )
 
 
-def _marks(state: State, got: dict[str, bytes | None]) -> dict[str, Any]:
-    marks: dict[str, Any] = _json(got["marks"]) or {}
-    if got["forgotten"]:
+def _marks(state: State, got: _Answer) -> dict[str, Any]:
+    marks: dict[str, Any] = _json(got.marks) or {}
+    if got.forgotten:
         marks["forgotten"] = True
-    if got["cancel_requested"]:
+    if got.cancel_requested:
         marks["cancel_requested"] = True
-    if got["reason"] and not state.is_settled:
-        marks["reason"] = text(got["reason"])
-    if got["duplicate_of"] and state is State.HELD:
-        marks["duplicate_of"] = text(got["duplicate_of"])
-    if got["slip"]:
-        marks["slip"] = number(got["slip"])
-    if state is State.RUNNING and got["progress"] is not None:
-        fraction = text(got["progress"])
-        marks["progress"] = {
-            "fraction": float(fraction) if fraction else None,
-            "message": text(got["progress_message"]),
-        }
+    if got.reason and not state.is_settled:
+        marks["reason"] = got.reason
+    if got.duplicate_of and state is State.HELD:
+        marks["duplicate_of"] = got.duplicate_of
+    if got.slip:
+        marks["slip"] = int(got.slip)
+    if state is State.RUNNING and got.progress is not None:
+        fraction = got.progress
+        marks["progress"] = {"fraction": float(fraction) if fraction else None, "message": got.progress_message}
     return marks
 
 
-def read_failure(stored: bytes | None) -> Failure | None:
+def read_failure(stored: str | None) -> Failure | None:
     """The stored failure, if there is one."""
     value = _json(stored)
     if not value:
@@ -82,5 +99,5 @@ def failure_json(failure: Failure | None) -> str:
     return json.dumps({"code": failure.code, "message": failure.message, "details": failure.details})
 
 
-def _json(stored: bytes | None) -> Any:
-    return json.loads(stored) if stored else None
+def _json(stored: str | None) -> Any:
+    return _decode(stored) if stored else None

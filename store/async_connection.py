@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from redis.asyncio.retry import Retry
@@ -11,10 +12,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError
 
 from .addresses import open_async_pool
-from .connection import LOST, Patience, brief, pause
+from .connection import LOST, Patience, brief, pack, pause
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
-from .scripts import Arg, Invocation
+from .query import Operation, Query
+from .scripts import Arg
 
 T = TypeVar("T")
 
@@ -42,21 +44,24 @@ class AsyncConnection:
             protocol=2,
         )
 
-    async def run(self, invocation: Invocation[T]) -> T:
+    async def run(self, operation: Operation[T]) -> T:
         """Run one operation.
 
         Raises:
             StoreUnavailable: no answer within the patience; safe to do again.
             StoreFull: the server has no memory left for this operation; nothing was written.
         """
+        if isinstance(operation, Query):
+            return operation.read(await self._persist(*operation.commands))
         try:
-            return invocation.read(await self._persist(invocation.command()))
+            (reply,) = await self._persist(operation.command())
         except NoScriptError:
-            return invocation.read(await self._persist(invocation.full_command()))
+            (reply,) = await self._persist(operation.full_command())
+        return operation.read(reply)
 
     async def command(self, *args: Arg) -> Any:
         """One plain command that may be sent again after a lost reply."""
-        return await self._persist(args)
+        return (await self._persist(args))[0]
 
     def listener(self) -> Any:
         """A raw connection for subscriptions, not connected yet; it may stay silent for any time."""
@@ -67,13 +72,13 @@ class AsyncConnection:
     async def close(self) -> None:
         await self._pool.disconnect()
 
-    async def _persist(self, args: tuple[Arg, ...]) -> Any:
+    async def _persist(self, *commands: tuple[Arg, ...]) -> list[Any]:
         until = time.monotonic() + self._patience.total
         tries = 0
         while True:
             try:
                 async with self._turns:
-                    return await self._exchange(args)
+                    return await self._exchange(commands)
             except OutOfMemoryError as error:
                 raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
             except LOST as error:
@@ -83,18 +88,19 @@ class AsyncConnection:
                     raise StoreUnavailable(f"no answer from Redis: {brief(error)}") from error
                 await asyncio.sleep(wait)
 
-    async def _exchange(self, args: tuple[Arg, ...]) -> Any:
+    async def _exchange(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
+        """Several commands in one round trip."""
         raw = await self._pool.get_connection()
         healthy = False
         try:
-            await raw.send_command(*args)
+            await raw.send_packed_command(b"".join(map(pack, commands)))
             try:
-                reply = await raw.read_response()
+                replies = [await raw.read_response() for _ in commands]
             except (NoScriptError, OutOfMemoryError):
-                healthy = True
+                healthy = len(commands) == 1
                 raise
             healthy = True
-            return reply
+            return replies
         finally:
             if not healthy:
                 await raw.disconnect()  # a cancelled or failed read would leave a stale reply for the next user

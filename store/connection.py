@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,10 +25,11 @@ from tenacity import RetryCallState, wait_random_exponential
 from .addresses import open_pool
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
+from .query import Operation, Query
 from .scripts import Arg, Invocation
 
 T = TypeVar("T")
-_pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignment]  # its stub knows no variadic tuple
+pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignment]  # its stub knows no variadic tuple
 LOST = (RedisConnectionError, RedisTimeoutError, OSError)
 _WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
 
@@ -48,13 +49,17 @@ class Link:
         self._raw = raw
         self._patience = patience
 
-    def run(self, invocation: Invocation[T]) -> T:
-        """Send one script and read its answer.
+    def run(self, operation: Operation[T]) -> T:
+        """Send one operation and read its answer.
 
         Raises:
             StoreUnavailable: no answer within the patience; safe to do again.
             StoreFull: the server has no memory left for this operation; nothing was written.
         """
+        if isinstance(operation, Query):
+            commands = operation.commands
+            return operation.read(self._persist(lambda: self._exchange_all(commands)))
+        invocation = operation
         return invocation.read(self._persist(lambda: self._evaluate(invocation)))
 
     def command(self, *args: Arg) -> Any:
@@ -82,13 +87,23 @@ class Link:
         raw = self._raw
         try:
             # Packed by hiredis itself: redis-py's packer looks at each argument in Python, a tenth of a worker's time.
-            raw.send_packed_command((_pack(args),), check_health=False)
+            raw.send_packed_command((pack(args),), check_health=False)
             if timeout is None:
                 return raw.read_response()
             return raw.read_response(timeout=timeout, disconnect_on_error=True)
         except ResponseError:
             raise
         except BaseException:  # also a signal's: a reply left unread must never answer the next question
+            raw.disconnect()
+            raise
+
+    def _exchange_all(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
+        """Several commands in one round trip."""
+        raw = self._raw
+        try:
+            raw.send_packed_command((b"".join(map(pack, commands)),), check_health=False)
+            return [raw.read_response() for _ in commands]
+        except BaseException:  # also an answer that is an error: those behind it are left unread
             raw.disconnect()
             raise
 
@@ -132,11 +147,11 @@ class Connection:
             protocol=2,  # one shape of replies on every server, and one round trip less to connect
         )
 
-    def run(self, invocation: Invocation[T]) -> T:
+    def run(self, operation: Operation[T]) -> T:
         """Run one operation; see `Link.run` for what it raises."""
         link = self._borrow()
         try:
-            return link.run(invocation)
+            return link.run(operation)
         finally:
             self._idle.append(link)
 

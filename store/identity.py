@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import math
 from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 VERSION = "1"
 _HEX = 32
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def digest(*parts: str | bytes, key: bytes | None = None) -> str:
@@ -27,8 +28,9 @@ def digest(*parts: str | bytes, key: bytes | None = None) -> str:
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         data += len(raw).to_bytes(8, "big") + raw
-    whole = hmac.new(key, data, hashlib.sha256) if key is not None else hashlib.sha256(data)
-    return whole.hexdigest()[:_HEX]
+    if key is not None:
+        return hmac.digest(key, data, "sha256").hex()[:_HEX]
+    return hashlib.sha256(data).hexdigest()[:_HEX]
 
 
 def reference(call_id: str | None, occurrence: int) -> str:
@@ -89,14 +91,14 @@ def canonical(value: Any) -> str:
     """
     match value:
         case None | bool():
-            return {None: "null", True: "true", False: "false"}[value]
+            return _WORDS[value]
         case str():
-            return json.dumps(value)
+            return quoted(value)
         case int():
             return _integer(value)
         case float():
             return _float(value)
-        case Mapping():
+        case dict() | Mapping():
             return _members(value)
         case list() | tuple():
             return f"[{','.join(map(canonical, value))}]"
@@ -105,10 +107,16 @@ def canonical(value: Any) -> str:
 
 
 def _members(value: Mapping[Any, Any]) -> str:
-    if not all(isinstance(name, str) for name in value):
-        raise TypeError("a JSON object has text as its member names")
-    ordered = sorted(value, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
-    return f"{{{','.join(f'{json.dumps(name)}:{canonical(value[name])}' for name in ordered)}}}"
+    try:
+        # The same order as by code units, and quicker, for all names but the rarest.
+        ordered = sorted(value) if "".join(value).isascii() else sorted(value, key=_code_units)
+    except TypeError as error:
+        raise TypeError("a JSON object has text as its member names") from error
+    return f"{{{','.join([f'{quoted(name)}:{canonical(value[name])}' for name in ordered])}}}"
+
+
+def _code_units(name: str) -> bytes:
+    return name.encode("utf-16-be", "surrogatepass")
 
 
 def _float(value: float) -> str:

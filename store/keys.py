@@ -74,8 +74,15 @@ class Namespace:
         """Where BLMOVE puts what a worker has taken and not yet claimed (RQ 3.0: intermediate_queue.py)."""
         return f"{self.queue_key(queue)}:intermediate"
 
+    def record(self, call: str) -> str:
+        return f"{self.name}:call:{call}"
+
     def wake_channel(self, turn_key: str) -> str:
         return f"{self.root}wake:{turn_key}"
+
+    @property
+    def tools_version(self) -> str:
+        return f"{self.name}:tools_version"
 
     @property
     def events(self) -> str:

@@ -49,7 +49,7 @@ class Record:
 
     @property
     def failure(self) -> Failure | None:
-        return read_failure(self.stored.get("error", "").encode())
+        return read_failure(self.stored.get("error"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ def tell_answers(scope: str, turn_id: str, outcomes: Iterable[Outcome]) -> None:
         if not outcome.replayed and not outcome.conflict:
             continue
         event = "conflict" if outcome.conflict else "replay"
-        facts = {"event": event, "call": outcome.key, "tool": outcome.tool, "scope": scope, "turn": turn_id}
         level = logging.WARNING if outcome.conflict else logging.INFO
+        if not _LOG.isEnabledFor(level):
+            continue
+        facts = {"event": event, "call": outcome.key, "tool": outcome.tool, "scope": scope, "turn": turn_id}
         _LOG.log(level, "%s of call %s (%s)", event, outcome.key, outcome.tool, extra=facts)

@@ -18,7 +18,7 @@ from ..store.errors import StoreMisuse
 from ..store.inside import refuse_to_wait
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
-from ..store.scripts import Invocation
+from ..store.query import Operation
 from .batch import BatchView, changes, merged
 from .client import noted, url_from_environment
 from .provider import Aborted
@@ -92,8 +92,8 @@ class AsyncClient:
     async def note_aborted(self, lost: Aborted) -> None:
         await self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
-    async def run(self, invocation: Invocation[T]) -> T:
-        return await self._connection.run(invocation)
+    async def run(self, operation: Operation[T]) -> T:
+        return await self._connection.run(operation)
 
     def wakeups(self) -> AsyncWakeups:
         return self._wakeups
@@ -110,7 +110,7 @@ class AsyncClient:
         await self.close()
 
     async def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> AsyncBatch:
-        steps: Generator[Invocation[Any], Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
+        steps: Generator[Operation[Any], Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
         answer: Any = None
         while True:
             try:

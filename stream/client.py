@@ -17,7 +17,7 @@ from ..store.connection import Connection
 from ..store.errors import StoreMisuse
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
-from ..store.scripts import Invocation
+from ..store.query import Operation
 from ..store.waiting import Wakeups
 from .batch import Batch
 from .provider import Aborted
@@ -120,9 +120,9 @@ class Client:
         """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""
         self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
-    def run(self, invocation: Invocation[T]) -> T:
+    def run(self, operation: Operation[T]) -> T:
         """Run one store operation; for tools that look deeper than a harness does."""
-        return self._connection.run(invocation)
+        return self._connection.run(operation)
 
     def wakeups(self) -> Wakeups:
         return self._wakeups
@@ -142,7 +142,7 @@ class Client:
         return Batch(self, submitting.turn_id, drive(self._connection, submitting.steps(self._specs)), turn)
 
 
-def drive(connection: Connection, steps: Generator[Invocation[Any], Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
+def drive(connection: Connection, steps: Generator[Operation[Any], Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
     """Run the operations that a generator yields, one after the other."""
     answer: Any = None
     while True:

@@ -21,7 +21,7 @@ from ..store.errors import NoToolsPublished, TurnIdMissing
 from ..store.keyring import Keyring
 from ..store.keys import Namespace
 from ..store.outcomes import Outcome
-from ..store.scripts import Invocation
+from ..store.query import Operation
 from ..store.specs import Published, published
 from .answering import tell_answers
 from .arguments import judge_value
@@ -67,7 +67,7 @@ class SpecCache:
     def __init__(self) -> None:
         self.known = Published(0, {})
 
-    def at(self, space: Namespace, version: int) -> Generator[Invocation[Any], Any, Published]:
+    def at(self, space: Namespace, version: int) -> Generator[Operation[Any], Any, Published]:
         if self.known.version != version or not self.known.tools:
             self.known = yield published(space)
         return self.known
@@ -133,11 +133,13 @@ def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Inten
 
 def _intent_keys(intent: Intent, calls: int) -> Mapping[int, str]:
     """Position -> key. A key that would be passed over, or that two calls share, is no protection: it is refused."""
+    if intent is None:
+        return {}
     if isinstance(intent, str):
         if calls > 1:
             raise ValueError("one intent key for several calls; pass a mapping of position to key")
         intent = {0: intent} if calls else {}
-    keys = intent or {}
+    keys = intent
     if strange := [position for position in keys if position not in range(calls)]:
         raise ValueError(f"an intent key for position {strange[0]!r}: the turn has {calls} calls, counted from 0")
     if not all(isinstance(key, str) and key for key in keys.values()):
@@ -165,7 +167,7 @@ class Submitting:
     entry: InboxEntry | None = None
     came_clear: bool = False
 
-    def steps(self, cache: SpecCache) -> Generator[Invocation[Any], Any, tuple[Outcome, ...]]:
+    def steps(self, cache: SpecCache) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
         """Yield store operations, take their answers; returns one outcome per call, in call order.
 
         Raises:
@@ -177,12 +179,13 @@ class Submitting:
         tell_answers(self.terms.scope, self.turn_id, outcomes)
         return outcomes
 
-    def _steps(self, cache: SpecCache) -> Generator[Invocation[Any], Any, tuple[Outcome, ...]]:
-        terms, turn = self.terms, self.terms.turn(self.turn_id)
+    def _steps(self, cache: SpecCache) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
+        terms = self.terms
         found = identified(terms, self.turn_id, self.calls, self.intent)
         known: Lookup = yield lookup(terms.space, found)
         if all(outcome is not None for outcome in known.outcomes) and self.entry is None:
             return _in_places(known.outcomes, self.calls)
+        turn = terms.turn(self.turn_id)
         specs = yield from cache.at(terms.space, known.specs_version)
         if not specs.tools and None in known.outcomes:
             raise NoToolsPublished(
@@ -210,10 +213,14 @@ def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tu
     the earlier call's name; the results must go back to the calls of this turn.
     """
     found = [outcome for outcome in outcomes if outcome is not None]
-    return tuple(
-        replace(outcome, tool=call.tool, call_id=call.call_id, position=position, kind=call.kind, echo=call.echo)
-        for position, (outcome, call) in enumerate(zip(found, calls, strict=True))
-    )
+    return tuple(map(_placed, found, calls, range(len(found))))
+
+
+def _placed(outcome: Outcome, call: Asked, position: int) -> Outcome:
+    stored = (outcome.tool, outcome.call_id, outcome.position, outcome.kind)
+    if stored == (call.tool, call.call_id, position, call.kind) and not outcome.echo and not call.echo:
+        return outcome
+    return replace(outcome, tool=call.tool, call_id=call.call_id, position=position, kind=call.kind, echo=call.echo)
 
 
 def calls_from_json(text: str) -> list[Asked]:

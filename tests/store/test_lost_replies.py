@@ -15,7 +15,8 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import Scene
 from toolonce.store.connection import Connection, Patience
 from toolonce.store.errors import StoreUnavailable
-from toolonce.store.scripts import Invocation, load, names
+from toolonce.store.query import Operation, Query
+from toolonce.store.scripts import load, names
 from toolonce.store.specs import publish
 
 T = TypeVar("T")
@@ -36,10 +37,13 @@ class LossyStore(ClockedStore):
         lossy.proxy = proxy
         return lossy
 
-    def run(self, invocation: Invocation[T]) -> T:
-        self.proxy.drop_reply_to(with_test_clock(invocation.script).sha.encode())
+    def run(self, operation: Operation[T]) -> T:
+        if isinstance(operation, Query):
+            self.proxy.drop_reply_to(b"HMGET")
+        else:
+            self.proxy.drop_reply_to(with_test_clock(operation.script).sha.encode())
         self.lost += 1
-        out = super().run(invocation)
+        out = super().run(operation)
         assert not self.proxy.armed
         return out
 

@@ -46,7 +46,7 @@ def test_each_script_compiles_on_a_real_server(redis_server: RealServer, name: s
 @pytest.mark.parametrize(
     ("name", "function", "expected"),
     [
-        ("lookup", "answer", answers.ANSWER_FIELDS),
+        ("turn", "answer", answers.ANSWER_FIELDS),
         ("claim", "run_fields", execution.RUN_FIELDS),
     ],
 )

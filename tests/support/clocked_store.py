@@ -15,6 +15,7 @@ import redis
 
 from toolonce.store.connection import Connection
 from toolonce.store.keys import Namespace
+from toolonce.store.query import Operation, Query
 from toolonce.store.scripts import Invocation, Script
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ def with_test_clock(script: Script) -> Script:
 
 @dataclass
 class ClockedStore:
-    """Runs invocations on a server under the test's clock. `redis` is a client beside it, for looking and planting."""
+    """Runs operations on a server under the test's clock. `redis` is a client beside it, for looking and planting."""
 
     space: Namespace
     redis: Any  # redis.Redis; its annotations do not know that `decode_responses` turns bytes into text
@@ -68,7 +69,10 @@ class ClockedStore:
     def advance(self, ms: int) -> None:
         self.at(self.now + ms)
 
-    def run(self, invocation: Invocation[T]) -> T:
+    def run(self, operation: Operation[T]) -> T:
+        if isinstance(operation, Query):
+            return self._ask(operation)
+        invocation = operation
         clocked = replace(invocation, script=with_test_clock(invocation.script))
         if self.connection is not None:
             return self.connection.run(clocked)
@@ -85,6 +89,11 @@ class ClockedStore:
             self.raw.close()
         if self.connection is not None:
             self.connection.close()
+
+    def _ask(self, query: Query[T]) -> T:
+        if self.connection is not None:
+            return self.connection.run(query)
+        return query.read([self.raw.execute_command(*command) for command in query.commands])
 
     def _evaluate(self, invocation: Invocation[Any]) -> Any:
         text = invocation.script.text

@@ -13,8 +13,8 @@ from tests.support.wait import wait_until
 from toolonce.store.connection import Connection
 from toolonce.store.execution import Ending, Run, settle
 from toolonce.store.outcomes import Failure
+from toolonce.store.query import Operation
 from toolonce.store.recovery import reclaim
-from toolonce.store.scripts import Invocation
 from toolonce.store.specs import ToolSpec, publish
 from toolonce.store.states import State
 
@@ -29,8 +29,8 @@ class LiveStore:
         self.space = self.connection.space
         self.redis = redis.Redis.from_url(url, decode_responses=True, retry=Retry(NoBackoff(), 0))
 
-    def run(self, invocation: Invocation[T]) -> T:
-        return self.connection.run(invocation)
+    def run(self, operation: Operation[T]) -> T:
+        return self.connection.run(operation)
 
     def close(self) -> None:
         self.redis.close()

@@ -17,7 +17,7 @@ from toolonce.store.admission import Identified, NewCall, Request, Turn
 from toolonce.store.execution import Delivery, Ending, NotRun, Run, Settled
 from toolonce.store.operators import Seen, Word
 from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.scripts import Invocation
+from toolonce.store.query import Operation
 from toolonce.store.specs import Effect, ToolSpec
 from toolonce.store.states import State
 
@@ -41,8 +41,8 @@ class Scene:
         self.space = store.space
         self._audited = audited
 
-    def run(self, invocation: Invocation[T]) -> T:
-        out = self.store.run(invocation)
+    def run(self, operation: Operation[T]) -> T:
+        out = self.store.run(operation)
         if self._audited:
             audit(self.store)
         return out
