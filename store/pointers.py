@@ -23,7 +23,8 @@ def call_of(job_id: str) -> str:
 
 
 def job_fields() -> list[str | bytes]:
-    """The job hash as field, value, ...; the scripts fill in queue and description, and change the status."""
+    """The job hash as field, value, ...; the scripts add queue, description and status. Fields that are empty are left
+    out: `Job.restore` takes one that is missing for one that is empty (RQ 3.0)."""
     moment = utcformat(now())
     out: list[str | bytes] = []
     for name, value in _template().items():
@@ -48,5 +49,5 @@ def _template() -> dict[str, str | bytes]:
     return {
         name: value if isinstance(value, bytes) else str(value)
         for name, value in stored.items()
-        if name not in ("origin", "description")
+        if value != "" and name not in ("origin", "description", "status")
     }

@@ -7,7 +7,6 @@ may be secret.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -17,6 +16,8 @@ from .outcomes import Failure
 
 ERRORS_TOLD = 5
 """More would not help a model to mend its call."""
+_VALIDATORS: dict[int, Draft202012Validator] = {}
+_VALIDATORS_KEPT = 512
 
 
 def check_schema(schema: dict[str, Any]) -> str | None:
@@ -33,9 +34,10 @@ def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
 
     The failure's details hold ``errors``: a list of ``path`` (``$.a[0].b``), ``expected`` and the schema's keyword.
     """
-    found = sorted(_validator(json.dumps(schema)).iter_errors(arguments), key=lambda error: list(map(str, error.path)))
+    found = list(_validator(schema).iter_errors(arguments))
     if not found:
         return None
+    found.sort(key=lambda error: list(map(str, error.path)))
     errors = [{"path": _place(e), "expected": _expected(e), "keyword": str(e.validator)} for e in found[:ERRORS_TOLD]]
     lines = "; ".join(f"{error['path']}: {error['expected']}" for error in errors)
     more = f" (and {len(found) - ERRORS_TOLD} more)" if len(found) > ERRORS_TOLD else ""
@@ -44,9 +46,14 @@ def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
     )
 
 
-@lru_cache(maxsize=512)
-def _validator(schema: str) -> Draft202012Validator:
-    return Draft202012Validator(json.loads(schema))
+def _validator(schema: dict[str, Any]) -> Draft202012Validator:
+    """One per schema object, made once: a spec keeps its schema for as long as it lives."""
+    known = _VALIDATORS.get(id(schema))
+    if known is None or known.schema is not schema:  # an id comes again once its bearer is gone
+        if len(_VALIDATORS) >= _VALIDATORS_KEPT:
+            _VALIDATORS.clear()
+        known = _VALIDATORS[id(schema)] = Draft202012Validator(schema)
+    return known
 
 
 def _place(error: ValidationError | SchemaError) -> str:

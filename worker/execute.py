@@ -81,7 +81,7 @@ class Executor:
     def _as_declared(self, run: Run, hold: Hold, ready: Ready, sends: Sends) -> Run:
         """The run as the tool here declares it, where that is stricter than what the record says."""
         strict = strictest(run, ready.tool.spec)
-        if strict == run:
+        if strict is run:
             return run
         _LOG.warning("call %s: tool %s has become stricter since it was admitted", run.call, run.tool)
         request = declare(self._desk.connection.space, strict)

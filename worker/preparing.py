@@ -82,6 +82,8 @@ def strictest(run: Run, spec: ToolSpec) -> Run:
     if spec.effect is not Effect.MUTATING:
         return run
     begins = spec.begins and (run.begins or run.effect is not Effect.MUTATING)
+    if run.effect is Effect.MUTATING and run.begins == begins:
+        return run
     return replace(run, effect=Effect.MUTATING, begins=begins)
 
 

@@ -12,6 +12,10 @@ from ..store.execution import Run
 from .ends import End
 
 _CAN_TRACE = find_spec("opentelemetry") is not None and find_spec("opentelemetry.trace") is not None
+if _CAN_TRACE:
+    from opentelemetry import trace
+    from opentelemetry.trace import Status, StatusCode
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 
 class HandlerSpan:
@@ -39,16 +43,11 @@ class HandlerSpan:
         if self._span:
             self._span.set_attribute("toolonce.end", str(end.kind))
             if end.code:
-                from opentelemetry.trace import Status, StatusCode
-
                 self._span.set_attribute("error.type", end.code)
                 self._span.set_status(Status(StatusCode.ERROR))
         return end
 
     def _start(self) -> None:
-        from opentelemetry import trace
-        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             return
         run = self._run

@@ -92,6 +92,10 @@ local function tell_follower(follower, settled_as)
   end
 end
 
+local function keep_answers(stream)
+  redis.call('EXPIRE', stream, ANSWERS_TTL)
+end
+
 -- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
 -- {stream, position, id} as JSON: one call may stand in several entries, under another id and place in each. (Records
 -- of 0.1.0 hold the stream's name alone.)
@@ -101,7 +105,7 @@ local function tell_harness(call, asking)
     local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
     redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
       'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', got[5] or '')
-    redis.call('EXPIRE', ask[1], ANSWERS_TTL)
+    keep_answers(ask[1])
   end)
 end
 

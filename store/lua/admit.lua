@@ -1,5 +1,5 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger queue flow answer
+-- uses: ledger queue answer (flow)
 -- KEYS[1] = root of the namespace
 -- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), inbox stream, inbox group, inbox entry,
 --           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
@@ -24,79 +24,71 @@ local function take_list()
 end
 local job_from, job_to = take_list()
 
-local function store_pointer(job, queue, tool)
-  redis.call('HSET', 'rq:job:' .. job, 'origin', space .. '.' .. queue, 'description', tool,
-    unpack(ARGV, job_from, job_to))
+-- What most admissions never come to.
+local rare
+local function flow_of()
+  rare = rare or flow()
+  return rare
+end
+
+local function store_pointer(asked, status)
+  redis.call('HSET', 'rq:job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
+    'status', status, unpack(ARGV, job_from, job_to))
 end
 
 -- Whoever it must follow counts down `predecessors`; one that can no longer succeed refuses it at once.
+-- Returns how many are still open, or nil and the state of one that cannot succeed.
 local function follow(call, from, to)
   local open = 0
   for i = from, to do
     local state = fields(ARGV[i], 'state')[1]
     if state ~= 'succeeded' then
       if not state or not OPEN[state] or state == 'unknown' then
-        return 'refused', state or 'absent'
+        return nil, state or 'absent'
       end
       redis.call('SADD', root .. 'followers:' .. ARGV[i], call)
       open = open + 1
     end
   end
-  if open > 0 then
-    redis.call('HSET', record_of(call), 'predecessors', open)
-  end
-  return open > 0 and 'held' or 'queued'
-end
-
--- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
-local function settle_in(call, state)
-  if state == 'held' then
-    redis.call('HSET', 'rq:job:' .. fields(call, 'ikey')[1], 'status', 'deferred')
-  elseif state == 'queued' then
-    enqueue(call, 0)
-  elseif redis.call('EXISTS', 'rq:job:' .. fields(call, 'ikey')[1]) == 1 then
-    arrive(call, state, fields(call, 'tool')[1], know(call))
-  else
-    redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
-  end
+  return open
 end
 
 -- Arguments that were of no use: the how many-eth turn in a row with such a call of this tool in this scope. The
 -- model may correct once; several such calls in one turn count once, since it could not correct in between.
-local function count_slip(call)
-  local got = fields(call, 'scope', 'tool')
-  local slips = root .. 'slips:' .. (got[1] or '')
-  local number, turn = string.match(redis.call('HGET', slips, got[2]) or '', '^(%d+) (.*)$')
+local function count_slip(asked)
+  local slips = root .. 'slips:' .. asked.scope
+  local number, turn = string.match(redis.call('HGET', slips, asked.tool) or '', '^(%d+) (.*)$')
   number = tonumber(number or '0') + (turn == turn_key and 0 or 1)
-  redis.call('HSET', slips, got[2], number .. ' ' .. turn_key)
+  redis.call('HSET', slips, asked.tool, number .. ' ' .. turn_key)
   redis.call('EXPIRE', slips, SLIPS_TTL)
-  redis.call('HSET', record_of(call), 'slip', number)
+  return number
 end
 
 -- Nothing new is taken in while memory is short (watermark.lua) or a queue is full; what is stored is answered.
 local memory_is_short = redis.call('HEXISTS', root .. 'flags', 'full') == 1
 local function full_for(spec)
-  if redis.call('EXISTS', record_of(spec.call)) == 1 then
-    return nil
-  elseif memory_is_short then
+  if memory_is_short then
     return { 'full', 'memory' }
   elseif queue_limit == 0 or spec.state == 'refused' then
     return nil
-  end
-  for i = spec.field_from, spec.field_to, 2 do
-    if ARGV[i] == 'queue' and redis.call('LLEN', queue_key(ARGV[i + 1])) >= queue_limit then
-      return { 'full', 'queue', ARGV[i + 1] }
-    end
+  elseif redis.call('LLEN', queue_key(spec.asked.queue)) >= queue_limit then
+    return { 'full', 'queue', spec.asked.queue }
   end
 end
 
-local calls = {}
+local calls, seen = {}, {}
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
   spec.pre_from, spec.pre_to = take_list()
   spec.field_from, spec.field_to = take_list()
-  local full = full_for(spec)
+  spec.asked = {}
+  for i = spec.field_from, spec.field_to, 2 do
+    spec.asked[ARGV[i]] = ARGV[i + 1]
+  end
+  spec.is_new = not seen[spec.call] and redis.call('EXISTS', record_of(spec.call)) == 0
+  seen[spec.call] = true
+  local full = spec.is_new and full_for(spec)
   if full then
     return full
   end
@@ -106,81 +98,114 @@ end
 -- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a
 -- repeat; under whatever key of the keyring it was stored.
 local function find_twin(spec)
-  local got = fields(spec.call, 'hold_duplicates', 'scope')
-  for i = spec.fp_from, got[1] and spec.fp_to or 0 do
-    local twin = redis.call('ZRANGE', twins_of(got[2], ARGV[i]), 0, 0)[1]
+  for i = spec.fp_from, spec.fp_to do
+    local twin = redis.call('ZRANGE', flow_of().twins_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
     if twin then
       return twin
     end
   end
 end
 
-local function admit(spec)
-  local call = spec.call
-  redis.call('HSET', record_of(call), 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
-    unpack(ARGV, spec.field_from, spec.field_to))
-  local got = fields(call, 'tool', 'queue', 'ikey', 'lanes', 'position')
-  redis.call('HSET', root .. 'turn:' .. turn_key, call, got[5])
-  local state, reason = spec.state, spec.reason
-  if state ~= 'refused' then
-    store_pointer(got[3], got[2], got[1])
+-- State and reason of a call that is not refused as it came. `more` is what else is written to its record.
+local function place(spec, more)
+  local call, asked, state, reason = spec.call, spec.asked, spec.state, spec.reason
+  if asked.lanes then
     local seq = redis.call('INCR', root .. 'admissions')
-    each(got[4], function(lane)
+    each(asked.lanes, function(lane)
       redis.call('ZADD', root .. 'lane:' .. lane, seq, call)
     end)
-    local following, why = follow(call, spec.pre_from, spec.pre_to)
-    if following == 'refused' then
-      state, reason = 'refused', 'predecessor ' .. why
-      redis.call('HSET', record_of(call), 'error', cjson.encode({ code = 'predecessor',
-        message = 'not run: the call it had to follow is ' .. why, details = { predecessor_state = why } }))
-    else
-      local twin = find_twin(spec)
-      join_twins(call)
-      if twin then
-        redis.call('HSET', record_of(call), 'duplicate_of', twin)
-      end
-      if state == 'queued' and twin then
-        state, reason = 'held', 'duplicate'
-      elseif state == 'queued' and not (following == 'queued' and is_next(call, got[4], 0)) then
-        state, reason = 'held', 'order'
-      end
-    end
+  end
+  local open, why = follow(call, spec.pre_from, spec.pre_to)
+  if not open then
+    more.error = cjson.encode({ code = 'predecessor', message = 'not run: the call it had to follow is ' .. why,
+      details = { predecessor_state = why } })
+    return 'refused', 'predecessor ' .. why
+  end
+  more.predecessors = open > 0 and open or nil
+  more.duplicate_of = asked.hold_duplicates and find_twin(spec) or nil
+  if state ~= 'queued' then
+    return state, reason
+  elseif more.duplicate_of then
+    return 'held', 'duplicate'
+  elseif open > 0 or (asked.lanes and not flow_of().is_next(call, asked.lanes)) then
+    return 'held', 'order'
+  end
+  return state, reason
+end
+
+-- The record as it is written, in one step: as asked for, and what admission adds.
+local function record(spec, more)
+  local out = { 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
+    unpack(ARGV, spec.field_from, spec.field_to) }
+  for name, value in pairs(more) do
+    out[#out + 1], out[#out + 2] = name, value
+  end
+  return out
+end
+
+-- The queue deadline starts with the first wait for a worker: what `enqueue` does, for a call that has no record yet.
+local function await_worker(call, asked, more)
+  more.not_before, more.queued_at = whole(now), whole(now)
+  if asked.deadline_ms then
+    more.deadline_at = whole(now + tonumber(asked.deadline_ms))
+    redis.call('ZADD', root .. 'deadlines', more.deadline_at, call)
+  end
+  line_up(call, asked.queue, asked.ikey)
+end
+
+-- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
+local function settle_in(call, state, reason, spec)
+  if state == 'held' then
+    flow_of().wait_held(call, spec.asked.tool, reason, spec.approval)
+  elseif state == 'refused' and spec.state ~= 'refused' then
+    flow_of().arrive(call, state, spec.asked.tool, flow_of().know(call))
+  elseif state == 'refused' then
+    redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
+  end
+end
+
+local function admit(spec)
+  local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
+  redis.call('HSET', root .. 'turn:' .. turn_key, call, asked.position)
+  if state ~= 'refused' then
+    state, reason = place(spec, more)
+    store_pointer(asked, state == 'held' and 'deferred' or 'queued')
   end
   if reason == 'invalid_arguments' then
-    count_slip(call)
+    more.slip = count_slip(asked)
   end
-  move(call, false, state, { op = 'admit', actor = 'submit', tool = got[1], reason = reason })
-  if state == 'held' then
-    wait_held(call, got[1], reason, spec.approval)
+  if state == 'queued' then
+    await_worker(call, asked, more)
   end
-  settle_in(call, state)
+  move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
+  if asked.hold_duplicates and state ~= 'refused' then
+    flow_of().join_twins(call)
+  end
+  settle_in(call, state, reason, spec)
 end
 
 -- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once. It hears of
 -- them in its own places and under its own ids, which an intent key may have found under others.
 local function answer_on_stream(spec, verdict)
-  local call, asked = spec.call, {}
-  for i = spec.field_from, spec.field_to, 2 do
-    asked[ARGV[i]] = ARGV[i + 1]
-  end
-  local place, id = asked.position, asked.call_id or ''
+  local call, asked = spec.call, spec.asked
+  local position, id = asked.position, asked.call_id or ''
   if verdict == 'conflict' then
-    redis.call('XADD', answers, '*', 'call', call, 'position', place, 'id', id, 'name', asked.tool,
+    redis.call('XADD', answers, '*', 'call', call, 'position', position, 'id', id, 'name', asked.tool,
       'state', 'conflict', 'result', '', 'error', CONFLICT, 'marks', '')
     return
   end
-  local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, place, id })
+  local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, position, id })
   if OPEN[got[1]] then
     redis.call('HSET', record_of(call), 'answers', got[2] and got[2] .. '\n' .. line or line)
   end
   if not OPEN[got[1]] or got[1] == 'unknown' then
-    tell_harness(call, line)
+    flow_of().tell_harness(call, line)
   end
 end
 
 -- "admitted" only where this submission stored it: under this request id, and with these arguments.
-local function judge(spec, is_new)
-  if is_new then
+local function judge(spec)
+  if spec.is_new then
     return 'admitted'
   end
   local stored = redis.call('HMGET', record_of(spec.call), 'fp', 'admitted_by')
@@ -195,15 +220,14 @@ end
 local acknowledged = ARGV[4] ~= '' and redis.call('XACK', ARGV[4], ARGV[5], ARGV[6]) == 1
 if acknowledged and answers ~= '' then
   redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
-  redis.call('EXPIRE', answers, ANSWERS_TTL)
+  flow_of().keep_answers(answers)
 end
 local out = { 'ok' }
 for _, spec in ipairs(calls) do
-  local is_new = redis.call('EXISTS', record_of(spec.call)) == 0
-  if is_new then
+  if spec.is_new then
     admit(spec)
   end
-  local verdict = judge(spec, is_new)
+  local verdict = judge(spec)
   if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
     answer_on_stream(spec, verdict)
   end

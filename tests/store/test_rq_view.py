@@ -60,11 +60,11 @@ def test_rq_reads_the_status_of_our_jobs(real_scene: Scene, rq: Queue) -> None:
     assert status(run.idempotency_key) is JobStatus.FINISHED
 
 
-def test_our_job_hash_is_the_one_that_rq_itself_enqueues(real_scene: Scene, rq: Queue) -> None:
+def test_our_job_hash_is_the_one_that_rq_itself_enqueues_without_its_empty_fields(real_scene: Scene, rq: Queue) -> None:
     call = real_scene.submit()
     ours = rq.connection.hgetall(f"rq:job:{real_scene.record(call).stored['ikey']}")
     theirs_id = rq.enqueue(ENTRY, job_timeout=-1, result_ttl=500, failure_ttl=500, description="pay").id
-    theirs = rq.connection.hgetall(f"rq:job:{theirs_id}")
+    theirs = {name: value for name, value in rq.connection.hgetall(f"rq:job:{theirs_id}").items() if value}
     rq.connection.delete(f"rq:job:{theirs_id}")
     varying = {b"created_at", b"enqueued_at"}
     assert ours.keys() == theirs.keys()
@@ -72,6 +72,13 @@ def test_our_job_hash_is_the_one_that_rq_itself_enqueues(real_scene: Scene, rq: 
         name: theirs[name] for name in ours.keys() - varying
     }
     assert all(len(ours[name]) == len(theirs[name]) for name in varying)
+
+
+def test_a_field_that_we_leave_out_is_empty_to_rq(real_scene: Scene, rq: Queue) -> None:
+    job = Job.fetch(real_scene.start().idempotency_key, connection=rq.connection, serializer=JSONSerializer)
+    left_out = (job.started_at, job.ended_at, job.last_heartbeat, job.group_id, job.success_callback)
+    assert left_out == (None,) * 5
+    assert job.worker_name == "worker-1"
 
 
 def test_a_finished_job_leaves_rq_after_its_time(real_scene: Scene, rq: Queue) -> None:
