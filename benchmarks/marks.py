@@ -21,6 +21,11 @@ def mark(number: int) -> int:
     return number
 
 
+def count(path: Path) -> int:
+    """How many records there are; at no cost for the machine that is measured."""
+    return path.stat().st_size // _RECORD.size if path.exists() else 0
+
+
 def read(path: Path) -> list[tuple[int, float]]:
     """All records: number and Unix time, in the order in which they were written."""
     data = path.read_bytes() if path.exists() else b""

@@ -19,6 +19,15 @@ def noop(n: int) -> int:
 
 
 @tools.tool(effect="mutating")
+def crunch(n: int) -> int:
+    """Compute for 1 ms of this thread's time."""
+    until = time.thread_time() + 0.001
+    while time.thread_time() < until:
+        pass
+    return mark(n)
+
+
+@tools.tool(effect="mutating")
 def nap(n: int) -> int:
     """Sleep 50 ms in a thread."""
     time.sleep(0.05)

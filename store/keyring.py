@@ -80,12 +80,12 @@ class Keyring:
     def fingerprints(self, tool: str, arguments: Any) -> tuple[str, ...]:
         """The fingerprint under every key, the newest first; then the unkeyed one, which records hold that were
         admitted before there was a keyring. Only the first is ever stored."""
-        keyed = (fingerprint(tool, arguments, key.for_fingerprints) for key in self.keys)
+        keyed = [fingerprint(tool, arguments, key.for_fingerprints) for key in self.keys]
         return (*keyed, fingerprint(tool, arguments))
 
     def raw_fingerprints(self, tool: str, text: str) -> tuple[str, ...]:
         """The same for an argument text that is no JSON object."""
-        keyed = (raw_fingerprint(tool, text, key.for_fingerprints) for key in self.keys)
+        keyed = [raw_fingerprint(tool, text, key.for_fingerprints) for key in self.keys]
         return (*keyed, raw_fingerprint(tool, text))
 
     def encrypt(self, text: str) -> str:

@@ -1,0 +1,124 @@
+"""What one call costs: from submit to the handler's first line, a replay, bytes of memory.
+
+Run: .venv/bin/python benchmarks/latency.py
+
+Each is compared with what the same server takes for one plain command, over the same kind of connection and in the same
+rhythm: a lone submit with a lone durable SET, both after a pause in which every process fell asleep; replays in a row
+with GETs in a row.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import marks
+import redis
+from grounds import PATIENCE_S, ground, workers
+from rivals import fill_ours, our_worker
+
+from tests.support.wait import wait_until
+from toolonce.stream.batch import Batch
+from toolonce.stream.client import Client
+from toolonce.stream.turn import ToolCall
+
+PAUSE_S = 0.005
+WAITS = 300
+ROW = 4000
+
+
+def main() -> int:
+    with ground() as (_, url, path), workers(our_worker(), 1), Client(url, scope="bench") as client:
+        plain = redis.Redis.from_url(url)
+        wait_until(lambda: plain.scard("rq:workers"), PATIENCE_S, "the worker is there")
+        starts(client, plain, path)
+        replays(client, plain)
+    memory()
+    return 0
+
+
+def starts(client: Client, plain: redis.Redis, path: Path) -> None:
+    """From submit to the handler's first line on an idle worker, against one durable SET."""
+    sets, waits = [], []
+    for n in range(WAITS):
+        time.sleep(PAUSE_S)
+        sets.append(timed(lambda n=n: plain.set(f"bench:{n}", "x" * 100)))
+        time.sleep(PAUSE_S)
+        waits.append(one_wait(client, path, n))
+    wait, alone = statistics.median(waits), statistics.median(sets)
+    in_a_row = statistics.median(timed(lambda: plain.set("bench:0", "x" * 100)) for _ in range(WAITS))
+    print(
+        f"submit to handler start, p50: {ms(wait)} = {wait / alone:.1f} durable SETs of {ms(alone)} in the same rhythm"
+    )
+    print(f"    ({wait / in_a_row:.1f} of those sent in a row without a pause, {ms(in_a_row)} each)")
+
+
+def one_wait(client: Client, path: Path, n: int) -> float:
+    """Submit one call to an idle worker; seconds until its handler ran."""
+    seen = marks.count(path)
+    started = time.time()
+    client.submit_calls([ToolCall("noop", {"n": n}, "c", "function", 0)], turn_id=f"wait-{n}")
+    wait_until(lambda: marks.count(path) > seen, PATIENCE_S, "the handler ran")
+    return marks.read(path)[-1][1] - started
+
+
+def replays(client: Client, plain: redis.Redis) -> None:
+    """Calls a second that are answered from the store when a turn is submitted again, against GETs. In turns, since a
+    machine's speed changes; the median counts."""
+    again = {size: replay(client, size) for size in (1, 10)}
+    rounds = [
+        [
+            rate(lambda: plain.get("bench:1"), ROW),
+            *(size * rate(go, ROW // size) for size, go in again.items()),
+        ]
+        for _ in range(5)
+    ]
+    gets, *found = (statistics.median(column) for column in zip(*rounds, strict=True))
+    for size, replayed in zip(again, found, strict=True):
+        print(
+            f"calls replayed/s, {size} in a round trip: {replayed:.0f} = {replayed / gets:.2f} of GETs/s ({gets:.0f})"
+        )
+
+
+def replay(client: Client, size: int) -> Callable[[], Batch]:
+    turn = [ToolCall("noop", {"n": n}, f"again-{n}", "function", n) for n in range(size)]
+
+    def again() -> Batch:
+        return client.submit_calls(turn, turn_id=f"again-{size}")
+
+    again().wait(timeout=10)
+    return again
+
+
+def memory() -> None:
+    """Bytes of the server's memory per queued call, and per settled one."""
+    with ground() as (server, url, path), server.client() as plain:
+        fill_ours(url, 50)
+        before = plain.info("memory")["used_memory_dataset"]
+        fill_ours(url, 2050)
+        queued = (plain.info("memory")["used_memory_dataset"] - before) / 2000
+        with workers(our_worker(), 1):
+            wait_until(lambda: marks.count(path) >= 2050, PATIENCE_S, "all have run")
+        settled = (plain.info("memory")["used_memory_dataset"] - before) / 2000
+    print(f"memory: {queued:.0f} bytes per queued call, {settled:.0f} per settled one (history and events included)")
+
+
+def timed(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def rate(action: Callable[[], object], times: int) -> float:
+    return times / timed(lambda: [action() for _ in range(times)])
+
+
+def ms(seconds: float) -> str:
+    return f"{1000 * seconds:.2f} ms"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
