@@ -113,7 +113,7 @@ def _identity(call: Record, keyring: Keyring) -> Identified:
 def _asked(connection: Connection, calls: list[tuple[str, Identified]]) -> list[Answer]:
     if not calls:
         return []
-    known = connection.run(lookup(connection.space, [identity for _, identity in calls])).outcomes
+    known = connection.run(lookup(connection.space, [identity for _, identity in calls]))
     return [
         Answer(_word(outcome), identity.key, tool, outcome)
         for (tool, identity), outcome in zip(calls, known, strict=True)

@@ -96,31 +96,20 @@ class Request:
     Attributes:
         queue_limit: most calls that a queue may hold; 0 for no limit.
         entry: the inbox entry that asks, if one does.
+        specs_version: of the published specs by which the new calls were judged; None where it does not matter.
     """
 
     id: str
     queue_limit: int = 0
     entry: InboxEntry | None = None
+    specs_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """What is stored; None for calls that are not. `specs_version` tells when the published specs changed."""
-
-    specs_version: int
-    outcomes: tuple[Outcome | None, ...]
-
-
-def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[Lookup]:
-    """What the store knows of these calls, in their order. Each record is read at one moment."""
-    commands: list[tuple[Arg, ...]] = [("GET", space.tools_version)]
-    commands += [("HMGET", space.record(call.key), "fp", *ANSWER_FIELDS) for call in calls]
-
-    def read(replies: Sequence[Any]) -> Lookup:
-        found = tuple(map(_stored, calls, replies[1:]))
-        return Lookup(int(replies[0] or 0), found)
-
-    return Query(commands, read)
+def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[tuple[Outcome | None, ...]]:
+    """What the store knows of these calls, in their order; None of those that are not stored. Each record is read at
+    one moment."""
+    commands = [("HMGET", space.record(call.key), "fp", *ANSWER_FIELDS) for call in calls]
+    return Query(commands, lambda replies: tuple(map(_stored, calls, replies)))
 
 
 def _stored(call: Identified, reply: list[bytes | None]) -> Outcome | None:
@@ -133,17 +122,20 @@ def _stored(call: Identified, reply: list[bytes | None]) -> Outcome | None:
 
 def admit(
     space: Namespace, turn: Turn, calls: Sequence[NewCall], *, request: Request
-) -> Invocation[tuple[Outcome, ...]]:
+) -> Invocation[tuple[Outcome, ...] | None]:
     """Store the new calls of one turn, whole, in one atomic step; those that are stored already stay untouched.
 
-    When the reply is lost the step may or may not have happened; sent again under the same request id it answers the
-    same. Call keys and predecessors are the caller's to compute (`identity`).
+    None where the published specs are no longer those that the request names: nothing was stored; they are to be judged
+    again. When the reply is lost the step may or may not have happened; sent again under the same request id it answers
+    the same. Call keys and predecessors are the caller's to compute (`identity`).
 
     Raises (when run):
         StoreFull: a queue is at its limit, or Redis is near its memory limit; nothing was stored.
     """
 
-    def read(reply: list[Any]) -> tuple[Outcome, ...]:
+    def read(reply: list[Any]) -> tuple[Outcome, ...] | None:
+        if reply[0] == b"specs":
+            return None
         if reply[0] == b"full":
             raise StoreFull(_why_full(reply, request.queue_limit))
         return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
@@ -151,7 +143,8 @@ def admit(
     job = job_fields()
     entry = request.entry
     inbox = (entry.stream, entry.group, entry.entry, entry.answers) if entry else ("", "", "", "")
-    args: list[Arg] = [request.id, turn.key, request.queue_limit, *inbox, len(job), *job]
+    specs = "" if request.specs_version is None else request.specs_version
+    args: list[Arg] = [request.id, turn.key, request.queue_limit, specs, *inbox, len(job), *job]
     for call in calls:
         args += _call_args(turn, call)
     return Invocation(load("admit"), space.root, tuple(args), read)

@@ -33,13 +33,14 @@ class _Answer(NamedTuple):
 
 
 ANSWER_FIELDS = _Answer._fields
-_decode = json.JSONDecoder().decode
+_STATES = {state.value: state for state in State}
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # typeshed knows no public attributes of decoders
 
 
 def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False, conflict: bool = False) -> Outcome:
     """One call's answer as a value."""
     got = _Answer._make([None if field is None else field.decode() for field in reply])
-    state = State(got.state or "")
+    state = _STATES[got.state or ""]
     failure = None if state is State.SUCCEEDED else read_failure(got.error)
     if conflict:
         failure = Failure(
@@ -100,4 +101,4 @@ def failure_json(failure: Failure | None) -> str:
 
 
 def _json(stored: str | None) -> Any:
-    return _decode(stored) if stored else None
+    return _scan(stored, 0)[0] if stored else None

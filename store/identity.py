@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
@@ -24,10 +25,21 @@ _WORDS = {None: "null", True: "true", False: "false"}
 
 def digest(*parts: str | bytes, key: bytes | None = None) -> str:
     """128 bits in hex over parts that cannot run into each other: each is preceded by its length in bytes."""
+    return _hash(_framed(*parts), key)
+
+
+def _framed(*parts: str | bytes) -> bytes:
     data = bytearray()
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         data += len(raw).to_bytes(8, "big") + raw
+    return bytes(data)
+
+
+_same = lru_cache(maxsize=256)(_framed)  # for parts that come again and again; never for arguments
+
+
+def _hash(data: bytes, key: bytes | None = None) -> str:
     if key is not None:
         return hmac.digest(key, data, "sha256").hex()[:_HEX]
     return hashlib.sha256(data).hexdigest()[:_HEX]
@@ -50,7 +62,7 @@ def references(call_ids: Iterable[str | None]) -> list[str]:
 
 def call_key(namespace: str, scope: str, turn_id: str, ref: str) -> str:
     """The key of a call that is known by its turn."""
-    return digest(VERSION, namespace, "turn", scope, turn_id, ref)
+    return _hash(_same(VERSION, namespace, "turn", scope) + _framed(turn_id, ref))
 
 
 def intent_call_key(namespace: str, scope: str, intent: str) -> str:
@@ -66,7 +78,7 @@ def turn_key(namespace: str, scope: str, turn_id: str) -> str:
 def fingerprint(tool: str, arguments: Any, key: bytes | None = None) -> str:
     """What is asked for: tool and arguments. Keyed where a keyring is configured, so that short secrets in
     arguments cannot be guessed from it."""
-    return digest(VERSION, tool, canonical(arguments), key=key)
+    return _hash(_same(VERSION, tool) + _framed(canonical(arguments)), key)
 
 
 def raw_fingerprint(tool: str, text: str, key: bytes | None = None) -> str:

@@ -81,10 +81,6 @@ class Namespace:
         return f"{self.root}wake:{turn_key}"
 
     @property
-    def tools_version(self) -> str:
-        return f"{self.name}:tools_version"
-
-    @property
     def events(self) -> str:
         return f"{self.root}events"
 

@@ -70,7 +70,7 @@ class AsyncClient:
         ordered: bool = False,
     ) -> AsyncBatch:
         usable = usable_turn_id(turn_id, None)
-        return await self._drive(Submitting(self.terms, usable, tuple(asked(call) for call in calls), intent, ordered))
+        return await self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
 
     async def batch(self, turn_id: str) -> AsyncBatch:
         outcomes = await self.run(reading.turn(self.terms.space, self.terms.turn(turn_id).key))

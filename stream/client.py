@@ -85,7 +85,7 @@ class Client:
     ) -> Batch:
         """The same for calls that the harness holds already, in call order; it vouches that their turn completed."""
         usable = usable_turn_id(turn_id, None)
-        return self._drive(Submitting(self.terms, usable, tuple(asked(call) for call in calls), intent, ordered))
+        return self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
 
     def batch(self, turn_id: str) -> Batch:
         """The calls of a turn that was submitted before, by this process or another one.

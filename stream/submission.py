@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..store import identity
-from ..store.admission import Identified, InboxEntry, Lookup, Request, Turn, admit, lookup
+from ..store.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
 from ..store.errors import NoToolsPublished, TurnIdMissing
 from ..store.keyring import Keyring
@@ -62,15 +62,18 @@ class Terms:
 
 
 class SpecCache:
-    """The published specs as this client last read them; read again when the store says that they changed."""
+    """The published specs as this client last read them; read again when admission says that they changed."""
 
     def __init__(self) -> None:
-        self.known = Published(0, {})
+        self._known = Published(0, {})
 
-    def at(self, space: Namespace, version: int) -> Generator[Operation[Any], Any, Published]:
-        if self.known.version != version or not self.known.tools:
-            self.known = yield published(space)
-        return self.known
+    def get(self, space: Namespace) -> Generator[Operation[Any], Any, Published]:
+        if not self._known.tools:
+            self._known = yield published(space)
+        return self._known
+
+    def forget(self) -> None:
+        self._known = Published(0, {})
 
 
 def usable_turn_id(given: str | None, came: str | None) -> str:
@@ -121,13 +124,14 @@ def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Inten
         ValueError: an intent key that identifies nothing, or several calls; see `_intent_keys`.
     """
     keys = _intent_keys(intent, len(calls))
+    namespace, scope = terms.space.name, terms.scope
     out = []
-    for position, (call, ref) in enumerate(zip(calls, identity.references(c.call_id for c in calls), strict=True)):
+    for position, ref in enumerate(identity.references([call.call_id for call in calls])):
         if position in keys:
-            key = identity.intent_call_key(terms.space.name, terms.scope, keys[position])
+            key = identity.intent_call_key(namespace, scope, keys[position])
         else:
-            key = identity.call_key(terms.space.name, terms.scope, turn_id, ref)
-        out.append(Identified(key, _fingerprints(terms.keyring, call)))
+            key = identity.call_key(namespace, scope, turn_id, ref)
+        out.append(Identified(key, _fingerprints(terms.keyring, calls[position])))
     return out
 
 
@@ -175,35 +179,44 @@ class Submitting:
             KeyringMissing: a tool with secret fields and no keys.
             StoreFull: nothing was stored.
         """
-        outcomes = yield from self._steps(cache)
+        found = identified(self.terms, self.turn_id, self.calls, self.intent)
+        known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
+        if None in known or self.entry is not None:
+            known = yield from self._admit(found, known, cache)
+        outcomes = _in_places(known, self.calls)
         tell_answers(self.terms.scope, self.turn_id, outcomes)
         return outcomes
 
-    def _steps(self, cache: SpecCache) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
+    def _admit(
+        self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
+    ) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
+        """Admit what is not known; judged anew for as long as the published specs change meanwhile."""
+        # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
+        wanted = [self.entry is not None or outcome is None for outcome in known]
+        turn, request_id = self.terms.turn(self.turn_id), uuid.uuid4().hex
+        admitted: tuple[Outcome, ...] | None = None
+        while admitted is None:
+            specs = yield from cache.get(self.terms.space)
+            if not specs.tools and None in known:
+                raise NoToolsPublished(
+                    "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
+                )
+            new = self._judge(specs, turn).turn(self.calls, found, wanted)
+            request = Request(request_id, self.terms.queue_limit, self.entry, specs.version)
+            reach("before_admit")
+            admitted = yield admit(self.terms.space, turn, new, request=request)
+            reach("after_admit_reply_lost")  # to a harness that dies here it is lost
+            if admitted is None:
+                cache.forget()
+        fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
+        return tuple(outcome or fresh[call.key] for outcome, call in zip(known, found, strict=True))
+
+    def _judge(self, specs: Published, turn: Turn) -> Judge:
         terms = self.terms
-        found = identified(terms, self.turn_id, self.calls, self.intent)
-        known: Lookup = yield lookup(terms.space, found)
-        if all(outcome is not None for outcome in known.outcomes) and self.entry is None:
-            return _in_places(known.outcomes, self.calls)
-        turn = terms.turn(self.turn_id)
-        specs = yield from cache.at(terms.space, known.specs_version)
-        if not specs.tools and None in known.outcomes:
-            raise NoToolsPublished(
-                "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
-            )
-        judge = Judge(
+        return Judge(
             specs, terms.keyring, terms.scope, turn.key,
             ordered=self.ordered, trace=terms.trace or traceparent(), came_clear=self.came_clear,
         )  # fmt: skip
-        # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
-        new = judge.turn(self.calls, found, [self.entry is not None or outcome is None for outcome in known.outcomes])
-        request = Request(uuid.uuid4().hex, terms.queue_limit, self.entry)
-        reach("before_admit")
-        admitted: tuple[Outcome, ...] = yield admit(terms.space, turn, new, request=request)
-        reach("after_admit_reply_lost")  # to a harness that dies here it is lost
-        fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
-        merged = (outcome or fresh[call.key] for outcome, call in zip(known.outcomes, found, strict=True))
-        return _in_places(merged, self.calls)
 
 
 def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tuple[Outcome, ...]:

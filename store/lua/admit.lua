@@ -1,18 +1,19 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
 -- uses: ledger queue answer (flow)
 -- KEYS[1] = root of the namespace
--- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), inbox stream, inbox group, inbox entry,
---           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
+-- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), version of the specs by which new calls were
+--           judged ("": any), inbox stream, inbox group, inbox entry, answer stream (the inbox four: "" for none),
+--           number of job fields, the job hash as field, value, ...,
 --           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
 --           number of predecessors, their call keys, number of record fields, the record as field, value, ...
--- RETURNS {"full", "queue", name} | {"full", "memory"} | {"ok", per call {"admitted" | "found" | "conflict", answer}}
+-- RETURNS {"full", "queue", name} | {"full", "memory"} | {"specs"}: others are published | {"ok", per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local answers = ARGV[7]
+local inbox, group, entry, answers = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local SLIPS_TTL = 86400
 local CONFLICT = cjson.encode({ code = 'conflict',
   message = 'this call id was used in this turn with another tool or other arguments; not run' })
-local at = 7
+local at = 8
 local function take()
   at = at + 1
   return ARGV[at]
@@ -76,7 +77,12 @@ local function full_for(spec)
   end
 end
 
-local calls, seen = {}, {}
+-- New calls are judged by the specs that are published now, in this very step.
+local function is_judged_by_others()
+  return ARGV[4] ~= '' and ARGV[4] ~= (redis.call('GET', root .. 'tools_version') or '0')
+end
+
+local calls, seen, any_new = {}, {}, false
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
@@ -88,11 +94,16 @@ while at < #ARGV do
   end
   spec.is_new = not seen[spec.call] and redis.call('EXISTS', record_of(spec.call)) == 0
   seen[spec.call] = true
+  any_new = any_new or spec.is_new
   local full = spec.is_new and full_for(spec)
   if full then
     return full
   end
   calls[#calls + 1] = spec
+end
+
+if any_new and is_judged_by_others() then
+  return { 'specs' }
 end
 
 -- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a
@@ -217,7 +228,7 @@ local function judge(spec)
   return 'conflict'
 end
 
-local acknowledged = ARGV[4] ~= '' and redis.call('XACK', ARGV[4], ARGV[5], ARGV[6]) == 1
+local acknowledged = inbox ~= '' and redis.call('XACK', inbox, group, entry) == 1
 if acknowledged and answers ~= '' then
   redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
   flow_of().keep_answers(answers)
@@ -234,6 +245,6 @@ for _, spec in ipairs(calls) do
   out[#out + 1] = { verdict, answer(spec.call) }
 end
 if acknowledged then
-  redis.call('XDEL', ARGV[4], ARGV[6])
+  redis.call('XDEL', inbox, entry)
 end
 return out

@@ -47,7 +47,7 @@ def test_a_repeat_finds_the_old_record_and_gets_the_old_answer(kept: LiveScene) 
     names = [*SETTLED, *OPEN, "forgotten"]
     from toolonce.store.admission import lookup
 
-    found = kept.live.run(lookup(kept.space, [asked_again(name) for name in names])).outcomes
+    found = kept.live.run(lookup(kept.space, [asked_again(name) for name in names]))
 
     states = {name: outcome and str(outcome.state) for name, outcome in zip(names, found, strict=True)}
     assert states == {**{name: name for name in (*SETTLED, *OPEN)}, "forgotten": "succeeded"}

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.scene import Scene, spec
-from toolonce.store import reading
+from toolonce.store import admission, reading
 from toolonce.store.admission import Identified, InboxEntry
 from toolonce.store.errors import StoreFull
 from toolonce.store.keys import Namespace
 from toolonce.store.outcomes import Failure
-from toolonce.store.specs import published
+from toolonce.store.specs import publish, published
 from toolonce.store.states import State
 
 
@@ -198,3 +198,22 @@ def test_a_namespace_can_share_no_key_with_another_or_with_rq(name: str) -> None
     """RQ's queues are named <namespace>.<queue>: with dots allowed, `a` + `b.c` and `a.b` + `c` would be one queue."""
     with pytest.raises(ValueError, match="namespace"):
         Namespace(name)
+
+
+def test_calls_that_were_judged_by_other_specs_are_not_stored(scene: Scene) -> None:
+    version, _ = scene.run(publish(scene.space, [spec("pay")]))
+    outdated = admission.Request("request", specs_version=version - 1)
+
+    assert scene.run(admission.admit(scene.space, scene.turn(), [scene.call()], request=outdated)) is None
+
+    assert scene.lookup(scene.call()) == (None,)
+    assert scene.queued_jobs() == []
+    scene.admit(scene.call(), specs_version=version)
+    assert len(scene.queued_jobs()) == 1
+
+
+def test_what_is_stored_is_answered_whatever_specs_are_published(scene: Scene) -> None:
+    scene.settle(scene.start("a"), 7)
+    scene.run(publish(scene.space, [spec("pay", version="2")]))
+    (outcome,) = scene.admit(scene.call("a"), specs_version=0)
+    assert (outcome.value, outcome.replayed) == (7, True)

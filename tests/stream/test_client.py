@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.support.turns import Asked, turn
 from toolonce.store.connection import Connection
 from toolonce.store.errors import NoToolsPublished, StoreMisuse, TurnIdMissing
 from toolonce.store.scripts import load
-from toolonce.store.specs import published
+from toolonce.store.specs import publish, published
 from toolonce.store.states import State
 from toolonce.stream.client import Client
 from toolonce.stream.decoder import TurnDecoder
@@ -260,3 +261,14 @@ def test_a_connection_that_is_lent_to_a_client_keeps_its_namespace_and_stays_ope
     assert links
     assert lent._idle == links
     lent.close()
+
+
+def test_a_call_is_judged_by_the_specs_that_are_published_when_it_is_admitted(bench: Bench) -> None:
+    bench.client.submit_calls(calls(1), turn_id="t1")  # the client knows the specs of now
+    stricter = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
+    bench.scene.run(publish(bench.scene.space, [replace(PAY, version="2", schema=stricter)]))
+
+    (outcome,) = bench.client.submit_calls(calls(2), turn_id="t2").outcomes
+
+    assert (outcome.state, outcome.failure and outcome.failure.code) == (State.REFUSED, "invalid_arguments")
+    assert len(bench.scene.queued_jobs()) == 1
