@@ -10,6 +10,7 @@ it looks for the server until it leaves; who gets it alone was the last and ends
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ from . import server_process
 from .data_folder import DataFolder, Lock, folder_errors, open_folder
 from .errors import ServerNotStarted
 from .server_process import Answer
+from .told_to_end import uninterrupted
 
 # Time for a server that was started or is ending, and says nothing meanwhile. Loading data is not counted.
 _PATIENCE_SECONDS = 20.0
@@ -71,6 +73,7 @@ class EmbeddedServer:
         self._process: subprocess.Popen[bytes] | None = None
         with folder_errors(folder.path):
             self._users = folder.users_lock()
+            atexit.register(self.stop)  # told to end between here and the caller's `with`, nobody else would end it
             try:
                 self._answer = self._join_or_start()
             except BaseException:
@@ -121,6 +124,7 @@ class EmbeddedServer:
         # A forked child shares our hold on the lock: it would end the server over its parent's head.
         if self._users.closed or self._user != os.getpid():
             return
+        atexit.unregister(self.stop)
         try:
             if self._users.take_alone():
                 self._end_server()
@@ -160,7 +164,8 @@ class EmbeddedServer:
                 return False
             if self._process:
                 self._process.wait()  # its lock is free: it has ended, and is reaped here
-            self._process = self._start(lock)
+            with uninterrupted():  # else it might run, and nobody know it for ours
+                self._process = self._start(lock)
             return True
         finally:
             lock.close()  # the server has inherited it
@@ -173,6 +178,7 @@ class EmbeddedServer:
         return server_process.start(self._folder, lock)
 
     def _abandon(self) -> None:
+        atexit.unregister(self.stop)
         # Interrupted while it starts (Ctrl-C): the server would be nobody's, and stay.
         try:
             if self._process and self._process.poll() is None and self._users.take_alone():

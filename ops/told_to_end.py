@@ -1,11 +1,13 @@
 """What SIGTERM and a closed terminal mean for a command: it ends in order, so that no server of ours stays behind.
 
-Commands that have something better to do with a signal (a drain) set their own handlers inside.
+Commands that have something better to do with a signal (a drain) set their own handlers inside. A word that came where
+Python hears none, or in the middle of a step that must be whole, is heard right after.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from types import FrameType
 from typing import NoReturn
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.02
 
 
 @contextmanager
@@ -28,12 +31,46 @@ def told_to_end() -> Iterator[None]:
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, _end)
+    hook, sys.unraisablehook = sys.unraisablehook, _hear_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """For a short step that must not be left half done: a signal that comes meanwhile is heard at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    heard = [number for number in (signal.SIGINT, *_ENDS) if callable(signal.getsignal(number))]
+    before = {number: signal.signal(number, lambda number, _frame: came.append(number)) for number in heard}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
+
+
+def _hear_again(lost: sys.UnraisableHookArgs) -> None:
+    """A signal that came while some object was being finalised is lost there, by the language's rules: given again."""
+    match lost.exc_value:
+        case SystemExit(code=int(code)) if code > 128:
+            number: int = code - 128
+        case KeyboardInterrupt():
+            number = signal.SIGINT
+        case _:
+            sys.__unraisablehook__(lost)
+            return
+    # To the main thread itself: whatever it waits in has to be interrupted.
+    threading.Timer(_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, number)).start()

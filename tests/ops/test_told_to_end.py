@@ -35,6 +35,54 @@ def test_the_embedded_server_ends_with_the_command_that_was_its_last_user(data_d
     lock.close()
 
 
+FINALISED = """
+import os, signal, sys, time
+from toolonce.ops.told_to_end import told_to_end
+class Finalised:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+with told_to_end():
+    Finalised()
+    time.sleep(60)
+"""
+WHOLE = """
+import os, sys
+from toolonce.ops.told_to_end import told_to_end, uninterrupted
+with told_to_end():
+    with uninterrupted():
+        os.kill(os.getpid(), int(sys.argv[1]))
+        print("whole", flush=True)
+    print("went on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_comes_while_an_object_is_finalised_is_not_lost(number: signal.Signals) -> None:
+    with Child.python("-c", FINALISED, str(int(number))) as child:
+        code = child.wait(20)
+
+    assert code == (-number if number is signal.SIGINT else 128 + number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_step_that_must_be_whole_is_heard_at_its_end(number: signal.Signals) -> None:
+    with Child.python("-c", WHOLE, str(int(number))) as child:
+        child.wait(20)
+
+    assert "whole" in child.output
+    assert "went on" not in child.output
+
+
+def test_a_server_that_nobody_ended_ends_with_the_process(data_dir: Path) -> None:
+    code = "import sys; from pathlib import Path; from toolonce.ops.embedded import ensure_server; "
+    with Child.python("-c", f"{code} ensure_server(Path(sys.argv[1]))", str(data_dir)) as child:
+        child.wait(20)
+
+    lock = DataFolder(data_dir.resolve()).server_lock()
+    assert lock.take_alone()
+    lock.close()
+
+
 def test_what_ignores_a_closed_terminal_goes_on_ignoring_it(data_dir: Path) -> None:
     env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
     with Child("bash", "-c", f"trap '' HUP; exec {shlex.quote(sys.executable)} -m toolonce.ops tail", env=env) as child:
