@@ -6,7 +6,8 @@
 --           number of job fields, the job hash as field, value, ...,
 --           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
 --           number of predecessors, their call keys, number of record fields, the record as field, value, ...
--- RETURNS {"full", "queue", name} | {"full", "memory"} | {"specs"}: others are published | {"ok", per call {"admitted" | "found" | "conflict", answer}}
+-- RETURNS {"full", "queue", name} | {"full", "memory"} | {"specs"} (others are published by now)
+--         | {"ok", per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local inbox, group, entry, answers = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
