@@ -37,6 +37,9 @@ class Client:
         scope: the tenant and conversation in which turn ids are unique. From your credentials, never from the model.
         tenant: whose limits count; by default the scope up to the first ``/``.
         keyring: by default the keys in ``TOOLONCE_KEYS``.
+
+    Raises:
+        StoreMisuse: no Redis is named, or scope or tenant is no UTF-8 text.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Client:
         Raises:
             TurnError: the turn did not complete, so none of its calls runs.
             TurnIdMissing, NoToolsPublished, KeyringMissing, StoreFull, StoreUnavailable: see `store.errors`.
+            StoreMisuse: the turn id is no UTF-8 text.
         """
         calls = asked_of(turn)
         usable = usable_turn_id(turn_id, turn.turn_id)

@@ -17,7 +17,7 @@ from typing import Any
 from ..store import identity
 from ..store.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
-from ..store.errors import NoToolsPublished, TurnIdMissing
+from ..store.errors import NoToolsPublished, StoreMisuse, TurnIdMissing
 from ..store.keyring import Keyring
 from ..store.keys import Namespace
 from ..store.outcomes import Outcome
@@ -28,6 +28,7 @@ from .arguments import judge_value
 from .json_scan import members
 from .judging import Asked, Judge
 from .limits import Limits
+from .open_turn import encodable
 from .tracing import traceparent
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -47,6 +48,9 @@ class Terms:
         tenant: whose limits count; by default the scope up to the first ``/``.
         queue_limit: most calls that a queue may hold before admission is refused; 0 for no limit.
         trace: a W3C traceparent that the worker goes on with; "" for none.
+
+    Raises:
+        StoreMisuse: scope or tenant hold half of a surrogate pair.
     """
 
     space: Namespace
@@ -55,6 +59,10 @@ class Terms:
     keyring: Keyring = field(default_factory=Keyring)
     queue_limit: int = 100_000
     trace: str = ""
+
+    def __post_init__(self) -> None:
+        _require_utf8("scope", self.scope)
+        _require_utf8("tenant", self.tenant)
 
     def turn(self, turn_id: str) -> Turn:
         tenant = self.tenant or self.scope.partition("/")[0]
@@ -81,8 +89,10 @@ def usable_turn_id(given: str | None, came: str | None) -> str:
 
     Raises:
         TurnIdMissing: there is none, or one that comes back within days.
+        StoreMisuse: the given one holds half of a surrogate pair.
     """
     if given and given.strip():
+        _require_utf8("turn id", given)
         return given
     if not came or not came.strip():
         raise TurnIdMissing("the turn has no id; pass turn_id= with your own step id, the same on every retry")
@@ -91,6 +101,11 @@ def usable_turn_id(given: str | None, came: str | None) -> str:
             f"the server draws turn ids like {came!r} from 1000 values; pass turn_id= with your own step id"
         )
     return came
+
+
+def _require_utf8(what: str, text: str) -> None:
+    if not encodable(text):  # it would get as far as the socket, and fail there without saying what it was
+        raise StoreMisuse(f"the {what} {text!r} is no UTF-8 text and cannot be stored")
 
 
 def asked_of(result: TurnResult) -> list[Asked]:

@@ -134,6 +134,20 @@ def test_a_turn_without_a_usable_id_is_refused_until_the_harness_gives_one(bench
     assert bench.client.submit(result, turn_id="step-1").turn_id == "step-1"
 
 
+@pytest.mark.parametrize("half", ["\ud800", "a\udcff"])
+def test_a_name_with_half_of_a_surrogate_pair_is_refused_in_words_before_anything_is_asked(
+    bench: Bench, half: str
+) -> None:
+    with pytest.raises(StoreMisuse, match=r"turn id .* is no UTF-8 text"):
+        bench.client.submit_calls(calls(1), turn_id=half)
+    with pytest.raises(StoreMisuse, match=r"turn id .* is no UTF-8 text"):
+        bench.client.submit(turn("openai-chat", [Asked("look", "a")], turn_id="t"), turn_id=half)
+    with pytest.raises(StoreMisuse, match=r"scope .* is no UTF-8 text"):
+        bench.another_client(half)
+    with pytest.raises(StoreMisuse, match=r"tenant .* is no UTF-8 text"):
+        bench.another_client(tenant=half)
+
+
 def test_without_any_published_tool_a_submission_says_what_is_missing(redis_server: RealServer, namespace: str) -> None:
     empty = Bench(redis_server.url, namespace)
     with pytest.raises(NoToolsPublished, match="toolonce work"):
