@@ -5,8 +5,8 @@ OpsError
     NoServerBinary          no usable valkey-server or redis-server on this machine
     DataFolderRefused       the folder is not ours, not readable, or belongs to another server
     ServerNotStarted        the server ended before it answered, or did not answer in time
-  Usage                     the command line asks for something that cannot be
-  NotFound                  there is no such call, turn or file
+  Usage                     the command line asks for something that cannot be, or names a file that cannot be read
+  NotFound                  there is no such call or turn
   NotDone                   the store, or another operator, has moved on: nothing was changed
   Unsafe                    refused until it is confirmed, or until it is mended
 """
@@ -39,7 +39,7 @@ class ServerNotStarted(EmbeddedServerError):
 
 
 class Usage(OpsError):
-    """The command line asks for something that cannot be."""
+    """The command line asks for something that cannot be, or names a file that cannot be read."""
 
     exit_code = 2
 

@@ -13,24 +13,22 @@ from ..stream.decoder import TurnDecoder
 from ..stream.guess import guess_dialect
 from ..stream.submission import calls_from_json
 from ..stream.turn import Kind, RejectedCall, ToolCall, TurnResult
-from .errors import NotFound, Usage
+from .errors import Usage
 
 
 def read_bytes(path: str | None) -> bytes:
     """The file's bytes, or those of standard input for ``-`` and None.
 
     Raises:
-        NotFound: the file cannot be read.
-        Usage: nobody feeds standard input.
+        Usage: the file cannot be read, or nobody feeds standard input.
     """
-    if path in (None, "-"):
-        if sys.stdin.isatty():
-            raise Usage("nothing to read: name a file, or feed the stream to standard input")
-        return sys.stdin.buffer.read()
+    from_input = path in (None, "-")
+    if from_input and sys.stdin.isatty():
+        raise Usage("nothing to read: name a file, or feed the stream to standard input")
     try:
-        return Path(path or "").read_bytes()
+        return sys.stdin.buffer.read() if from_input else Path(path or "").read_bytes()
     except OSError as error:
-        raise NotFound(f"{path}: {error.strerror}") from error
+        raise Usage(f"{'standard input' if from_input else path}: {error.strerror}") from error
 
 
 def decode(body: bytes, dialect: str | None) -> TurnResult:

@@ -20,6 +20,7 @@ from .subcommand import filled
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from argparse import _ArgumentGroup as ArgumentGroup
 
 STEP = 100
 """Rows read at once: a few ms of Redis time."""
@@ -62,8 +63,8 @@ class Listing:
     next: str | None = None
 
 
-def add_filters(parser: ArgumentParser) -> None:
-    """The filters that listing and bulk commands share."""
+def add_filters(parser: ArgumentParser) -> ArgumentGroup:
+    """The filters that listing and bulk commands share; their group, for what else chooses."""
     group = parser.add_argument_group("which calls")
     group.add_argument(
         "--state", action="append", choices=[state.value for state in State], help="in this state; may be repeated"
@@ -74,6 +75,7 @@ def add_filters(parser: ArgumentParser) -> None:
     group.add_argument("--error", metavar="TEXT", type=filled, help="whose error holds this text")
     group.add_argument("--since", metavar="SPAN", type=milliseconds, help="entered their state within: 90s, 1h, 7d")
     group.add_argument("--older-than", metavar="SPAN", type=milliseconds, help="entered their state before that")
+    return group
 
 
 def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] = tuple(State)) -> Wanted:

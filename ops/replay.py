@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..store.connection import Connection
     from ..store.outcomes import Outcome
     from ..store.reading import Record
+    from ..stream.turn import TurnResult
     from .subcommand import Subparsers
 
 EXAMPLES = """
@@ -54,7 +55,7 @@ class Answer:
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "replay", "Show what repeats would be told, executing nothing", examples=EXAMPLES)
-    targets.add_options(parser)
+    targets.add_choice(parser)
     group = parser.add_argument_group("recorded turns")
     group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
     group.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
@@ -65,8 +66,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.turn and (args.keys or not args.scope):
         raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
+    turns = [decode(read_bytes(path), args.dialect) for path in args.turn]
     with open_store(args) as connection:
-        answers = _turns(args, connection) if args.turn else _stored(args, connection)
+        answers = _turns(args, connection, turns) if turns else _stored(args, connection)
     if args.json:
         render.show_json({"answers": [answer.as_json() for answer in answers]})
     else:
@@ -74,11 +76,10 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.DONE if all(answer.word == "replay" for answer in answers) else ExitCode.ENDED_BADLY
 
 
-def _turns(args: argparse.Namespace, connection: Connection) -> list[Answer]:
+def _turns(args: argparse.Namespace, connection: Connection, turns: list[TurnResult]) -> list[Answer]:
     terms = Terms(connection.space, args.scope, keyring=Keyring.from_environment())
     answers: list[Answer] = []
-    for path in args.turn:
-        turn = decode(read_bytes(path), args.dialect)
+    for turn in turns:
         calls = asked_of(turn)
         found = identified(terms, usable_turn_id(args.turn_id, turn.turn_id), calls)
         answers += _asked(connection, [(call.tool, identity) for call, identity in zip(calls, found, strict=True)])

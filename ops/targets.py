@@ -44,17 +44,21 @@ class Plan:
         }  # fmt: skip
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """KEY ..., or filters; --dry-run, --yes, --limit."""
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """KEY ..., or filters, and --limit: which calls; for a command that only looks at them."""
     parser.add_argument("keys", nargs="*", metavar="KEY", help="call keys, or the first digits; or use filters")
-    add_filters(parser)
-    group = parser.add_argument_group("how")
-    group.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
-    group.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
-    group.add_argument(
+    add_filters(parser).add_argument(
         "--limit", type=whole_number, default=BULK_MOST, metavar="N",
         help=f"most calls that filters may take ({BULK_MOST})",
     )  # fmt: skip
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The choice, and --dry-run and --yes: for a command that changes calls."""
+    add_choice(parser)
+    group = parser.add_argument_group("how")
+    group.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    group.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
 
 
 def records(args: argparse.Namespace, connection: Connection, default: tuple[State, ...]) -> Iterator[Record]:

@@ -50,7 +50,6 @@ def test_no_module_of_a_command_hides_one_of_the_standard_library() -> None:
         (["nothing"], [], 2),
         ([], [], 2),
         (["submit", "--scope", "s", "--calls", "-"], [], 2),
-        (["submit", "--scope", "s", "/no/such/file"], [], 1),
         (["work", "--tools", "no.such.module:tools"], [], 2),
         (["work", "--tools", "nonsense"], [], 2),
     ],
@@ -65,6 +64,26 @@ def test_what_cannot_be_done_is_one_line_with_its_exit_code(
     assert said.out == ""
     assert said.err.startswith("toolonce: ")
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["decode", "demo", "submit --scope s", "submit --scope s --turn-id t --calls", "replay --scope s --turn"]
+)
+def test_a_file_that_cannot_be_read_is_a_mistake_of_usage_and_said_before_any_server_is_asked(
+    toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
+) -> None:
+    monkeypatch.setenv("TOOLONCE_REDIS_URL", "redis://127.0.0.1:1/0")
+    for file, why in ((tmp_path / "none", "No such file or directory"), (tmp_path, "Is a directory")):
+        said = toolonce(*words.split(), str(file), place=[])
+
+        assert said.code == 2
+        assert said.err == f"toolonce: {file}: {why}\n"
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--yes"])
+def test_a_replay_changes_nothing_so_it_asks_for_no_word(toolonce: CommandLine, option: str) -> None:
+    assert option not in toolonce("replay", "--help", place=[]).out
+    assert toolonce("replay", "--since", "1h", option).code == 2
 
 
 @pytest.mark.parametrize(
