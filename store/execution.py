@@ -9,24 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .answers import failure_json
 from .keys import Namespace
 from .outcomes import Failure
 from .pointers import call_of
-from .scripts import Arg, Invocation, load, text
+from .scripts import Arg, Invocation, load
 from .specs import Effect
 from .states import State
 
-RUN_FIELDS = (
-    "tool", "version", "kind", "args", "ikey", "scope", "tenant", "turn", "call_id", "position",
-    "effect", "begins", "attempt", "attempt_limit", "deadline_at", "secret", "cancel_requested", "trace",
-    "claimed_at", "decided_by",
-)  # fmt: skip
+
+class _Told(NamedTuple):
+    """What `_run.lua` tells of a call, in its order."""
+
+    tool: str | None
+    version: str | None
+    kind: str | None
+    args: str | None
+    ikey: str | None
+    scope: str | None
+    tenant: str | None
+    turn: str | None
+    call_id: str | None
+    position: str | None
+    effect: str | None
+    begins: str | None
+    attempt: str | None
+    attempt_limit: str | None
+    deadline_at: str | None
+    secret: str | None
+    cancel_requested: str | None
+    trace: str | None
+    claimed_at: str | None
+    decided_by: str | None
 
 
-_CALL_ID = RUN_FIELDS.index("call_id")  # the one field whose absence means something
+RUN_FIELDS = _Told._fields
+_EFFECTS = {effect.value: effect for effect in Effect}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,33 +132,32 @@ def claim(space: Namespace, delivery: Delivery, *, lease_ms: int, seen_fence: in
 
 def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
     """A run from the fields of `_run.lua`."""
-    texts = ["" if value is None else value.decode() for value in reply]
-    got = dict(zip(RUN_FIELDS, texts, strict=True))
+    told = _Told._make([None if value is None else value.decode() for value in reply])
     return Run(
         call=call,
         fence=fence,
         token=token,
         worker=worker,
-        tool=got["tool"],
-        version=got["version"],
-        kind=got["kind"] or "function",
-        arguments=got["args"] or "{}",
-        idempotency_key=got["ikey"],
-        scope=got["scope"],
-        tenant=got["tenant"],
-        turn_id=got["turn"],
-        call_id=text(reply[_CALL_ID]),
-        position=int(got["position"] or 0),
-        effect=Effect(got["effect"] or "mutating"),
-        begins=got["begins"] == "1",
-        attempt=int(got["attempt"] or 0),
-        attempt_limit=int(got["attempt_limit"] or 0),
-        deadline_at=int(got["deadline_at"]) if got["deadline_at"] else None,
-        secret=got["secret"] == "1",  # noqa: S105
-        cancel_requested=got["cancel_requested"] == "1",
-        trace=got["trace"],
-        claimed_at=int(got["claimed_at"] or 0),
-        approved=bool(got["decided_by"]),
+        tool=told.tool or "",
+        version=told.version or "",
+        kind=told.kind or "function",
+        arguments=told.args or "{}",
+        idempotency_key=told.ikey or "",
+        scope=told.scope or "",
+        tenant=told.tenant or "",
+        turn_id=told.turn or "",
+        call_id=told.call_id,
+        position=int(told.position or 0),
+        effect=_EFFECTS[told.effect or Effect.MUTATING],
+        begins=told.begins == "1",
+        attempt=int(told.attempt or 0),
+        attempt_limit=int(told.attempt_limit or 0),
+        deadline_at=int(told.deadline_at) if told.deadline_at else None,
+        secret=told.secret == "1",  # noqa: S105
+        cancel_requested=told.cancel_requested == "1",
+        trace=told.trace or "",
+        claimed_at=int(told.claimed_at or 0),
+        approved=bool(told.decided_by),
     )
 
 
