@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from redis.exceptions import RedisError
 
+from ..store.connection import refused
 from ..store.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
 from ..stream.errors import StreamError, StreamMisuse
 from ..worker.errors import WorkerError
@@ -59,6 +60,6 @@ def explain(error: Exception) -> str:
         case OSError(strerror=str(cause)):
             return f"{error.filename}: {cause}" if error.filename else f"the output cannot be written: {cause}"
         case RedisError():
-            return f"Redis refuses: {error}"
+            return refused(error)
         case _:
             return str(error)

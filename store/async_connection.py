@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError
 
 from .addresses import open_async_pool
-from .connection import LOST, Patience, brief, pack, pause
+from .connection import LOST, Patience, pack, pause, unserved
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
 from .query import Operation, Query
@@ -85,7 +85,7 @@ class AsyncConnection:
                 tries += 1
                 wait = pause(tries)
                 if time.monotonic() + wait > until:
-                    raise StoreUnavailable(f"no answer from Redis: {brief(error)}") from error
+                    raise StoreUnavailable(unserved(error)) from error
                 await asyncio.sleep(wait)
 
     async def _exchange(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:

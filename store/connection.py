@@ -16,8 +16,15 @@ from typing import Any, TypeVar
 
 from hiredis import pack_command
 from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    RedisError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from tenacity import RetryCallState, wait_random_exponential
@@ -120,7 +127,7 @@ class Link:
                 tries += 1
                 wait = pause(tries)
                 if time.monotonic() + wait > until:
-                    raise StoreUnavailable(f"no answer from Redis: {brief(error)}") from error
+                    raise StoreUnavailable(unserved(error)) from error
                 time.sleep(wait)
 
 
@@ -181,7 +188,7 @@ class Connection:
         try:
             link.command("PING")
         except ResponseError as error:
-            raise StoreUnavailable(f"Redis refuses: {error}") from error
+            raise StoreUnavailable(refused(error)) from error
         finally:
             link.close()
 
@@ -211,9 +218,22 @@ def pause(tries: int) -> float:
     return _WAIT(state)
 
 
-def brief(error: RedisError | OSError) -> str:
-    """An error of the line in a few words."""
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def unserved(error: RedisError | OSError) -> str:
+    """Why this URL gives us no server, and what helps, in one line."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    why = lines[0].partition(" : ")[0].rstrip(".")  # of a missing primary: what follows shows whole connection pools
+    if any(isinstance(cause, AuthenticationError) for cause in (error, error.__cause__)):  # asyncio's wraps its own
+        return f"Redis refuses the login ({why}): check user and password in the URL, redis://USER:PASSWORD@HOST:6379/0"
+    if " connecting to " in why:
+        why += "; start a server there, or name another: --redis URL, url= or TOOLONCE_REDIS_URL"
+    return f"no answer from Redis: {why}"
+
+
+def refused(error: RedisError) -> str:
+    """What a server says that is there and does not do what we ask, and what helps where we know it."""
+    if isinstance(error, NoPermissionError):
+        return f"Redis refuses: {error}; give this user the rights of its role, see ops/users.acl"
+    return f"Redis refuses: {error}"
 
 
 def without_password(url: str) -> str:

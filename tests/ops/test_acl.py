@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from tests.support.command_line import CommandLine
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
+from toolonce.store.async_connection import AsyncConnection
+from toolonce.store.connection import Patience
+from toolonce.store.errors import StoreUnavailable
 
 OPS = Path(__file__).parent.parent.parent / "ops"
 TRANSCRIPT = OPS / "transcripts" / "weather.anthropic.sse"
@@ -55,6 +59,39 @@ def connect(server: Guarded, user: str) -> redis.Redis:
 def test_nobody_gets_in_without_a_name(server: Guarded) -> None:
     with redis.Redis.from_url(server.url) as nobody, pytest.raises(redis.AuthenticationError):
         nobody.ping()
+
+
+@pytest.mark.parametrize("login", ["", "operator:wrong@", "nobody:wrong@"])
+def test_a_refused_login_is_called_so_and_not_a_silent_server(
+    server: Guarded, toolonce: CommandLine, login: str
+) -> None:
+    url = f"unix://{login}{server.socket}"
+    said = toolonce("stats", place=["--redis", url])
+
+    assert said.code == 3
+    assert said.err.startswith("toolonce: Redis refuses the login (")
+    assert "user and password in the URL" in said.err
+    assert "no answer" not in said.err
+
+
+def test_an_async_harness_hears_of_a_refused_login_too(server: Guarded) -> None:
+    async def ask() -> None:
+        connection = AsyncConnection(f"unix://nobody:wrong@{server.socket}", patience=Patience(1, 0))
+        try:
+            await connection.command("PING")
+        finally:
+            await connection.close()
+
+    with pytest.raises(StoreUnavailable, match="refuses the login"):
+        asyncio.run(ask())
+
+
+def test_a_user_without_the_rights_is_told_which_role_gives_them(server: Guarded, toolonce: CommandLine) -> None:
+    said = toolonce("stats", place=["--redis", server.url_of("inbox-acme")])
+
+    assert said.code == 3
+    assert said.err.startswith("toolonce: Redis refuses: ")
+    assert "ops/users.acl" in said.err
 
 
 @pytest.mark.parametrize("user", ["inbox-acme", "worker", "operator"])

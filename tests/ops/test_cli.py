@@ -107,6 +107,19 @@ def test_a_server_that_may_forget_is_refused_unless_the_operator_says_so(
     assert "warning" in waived.err
 
 
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "unix:///nowhere/at/all"])
+def test_where_nobody_listens_the_ways_out_are_named(toolonce: CommandLine, url: str) -> None:
+    said = toolonce("stats", place=["--redis", url])
+
+    assert all(way in said.err for way in ("start a server", "--redis URL", "TOOLONCE_REDIS_URL"))
+
+
+def test_sentinels_that_name_no_primary_are_said_without_their_inner_life(toolonce: CommandLine) -> None:
+    said = toolonce("stats", place=["--redis", "redis+sentinel://127.0.0.1:1/billing/0"])
+
+    assert said.err == "toolonce: no answer from Redis: No master found for 'billing'\n"
+
+
 def test_a_command_that_the_server_refuses_is_one_line(toolonce: CommandLine) -> None:
     with RealServer() as server, server.client() as client:
         client.set("toolonce:counts", "not ours")
