@@ -5,7 +5,6 @@ Decides how they are started, waited for and ended. Knows no scene.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -66,9 +65,12 @@ class Stage:
 
 @contextmanager
 def set_up(echo: Sequence[str]) -> Iterator[Stage]:
-    """Start server and worker; whatever happens inside, both are gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="toolonce-demo-") as path, transient_server() as server:
-        ledger, log, names = Ledger(Path(path) / "ledger.sqlite"), Path(path) / "worker.log", tuple(echo)
+    """Start server and worker; whatever happens inside, both are gone afterwards.
+
+    Their files lie in the server's folder: it goes even where this process is killed.
+    """
+    with transient_server() as server:
+        ledger, log, names = Ledger(server.folder / "ledger.sqlite"), server.folder / "worker.log", tuple(echo)
         connection = Connection(server.url)
         worker = DemoWorker(server.url, ledger.path, log, names)
         stage = Stage(server.url, ledger, log, names, connection, Client(server.url, scope=SCOPE), worker)

@@ -31,8 +31,9 @@ from .told_to_end import uninterrupted
 _PATIENCE_SECONDS = 20.0
 _ENDING_SECONDS = 10.0
 _POLL_SECONDS = 0.005
-# Reads until its input ends, which is when the process that holds the other end is gone.
-_WATCH = 'read -r word; kill -KILL "$1"; rm -rf -- "$2" "$3"'
+# Reads until its input ends, which is when the process that holds the other end is gone. Removes again what others who
+# die with it have written while it removed.
+_WATCH = 'read -r word; kill -KILL "$1"; for again in 1 2 3; do rm -rf -- "$2" "$3" && break; sleep 1; done'
 
 
 def default_data_dir() -> Path:

@@ -55,7 +55,9 @@ def test_every_claim_of_the_demo_comes_true_and_nothing_stays_behind(tmp: Path) 
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_a_demo_that_is_stopped_in_the_middle_leaves_nothing_running(tmp: Path, ending: signal.Signals) -> None:
+def test_a_demo_that_is_stopped_in_the_middle_leaves_nothing_running_and_no_folder_of_its_own(
+    tmp: Path, ending: signal.Signals
+) -> None:
     with start(tmp=tmp) as demo:
         demo.wait_for_line("queued")
         demo.signal(ending)
@@ -63,6 +65,8 @@ def test_a_demo_that_is_stopped_in_the_middle_leaves_nothing_running(tmp: Path, 
 
         assert code in (130, -ending)
         wait_until(lambda: not [line for line in leftovers(tmp) if " " in line], description="no process is left")
+        shared = f"toolonce-{os.getuid()}"  # where sockets of all our servers lie
+        wait_until(lambda: set(os.listdir(tmp)) <= {shared}, description="its folders are deleted")
         assert "Traceback" not in demo.output
 
 
