@@ -31,3 +31,12 @@ def test_a_killed_worker_leaves_one_invoice_and_a_settled_call(
     assert record.stored["result"].replace(" ", "") == '{"invoice":1}'
     with recipe.database() as books:
         assert books.execute("SELECT count(*) FROM invoices").fetchone() == (1,)
+
+
+def test_the_recipe_shows_itself_when_it_is_run() -> None:
+    with Child.python("-m", "toolonce.ops.example_sql_recipe") as example:
+        example.wait_for_line("killed after the effect: 1 invoice")
+        example.wait_for_line("the call is unknown")
+        example.wait_for_line(r"succeeded, \{'invoice': 1\}")
+        example.wait_for_line("invoices in the end: 1")
+        assert example.wait() == 0
