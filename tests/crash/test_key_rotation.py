@@ -58,6 +58,46 @@ def test_a_rotation_causes_no_conflict_and_changes_no_stored_key(site: Site, mon
     assert forwarded == [stored["ikey"]]
 
 
+def test_processes_that_know_both_keys_in_either_order_read_what_the_others_sealed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The middle of a rotation: ``old,new`` still seals with the old key, and reads the new one."""
+    first, second = f"{OLD},{NEW}", f"{NEW},{OLD}"
+    forwarded: list[str] = []
+    registry = _served(forwarded)
+    site.publish(registry)
+    keys = {order: _submit(site, order, turn_id=order[:9]).key for order in (first, second)}
+
+    monkeypatch.setenv(keyring.VARIABLE, first)
+    with site.worker_here(registry):
+        for key in keys.values():
+            site.wait_for(key, State.SUCCEEDED)
+
+    sealed_with = [site.record(key).stored["kid"] for key in keys.values()]
+    assert sealed_with == [Keyring.parse(OLD).newest_id, Keyring.parse(NEW).newest_id]
+    again = [_submit(site, order, turn_id=turn[:9]) for order in keys for turn in keys]
+    assert not any(outcome.conflict for outcome in again)
+    assert len(forwarded) == 2
+
+
+def test_a_process_that_knows_only_the_old_key_can_do_nothing_with_what_the_new_one_sealed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why a rotation begins with ``old,new`` everywhere."""
+    forwarded: list[str] = []
+    registry = _served(forwarded)
+    site.publish(registry)
+    key = _submit(site, f"{NEW},{OLD}").key
+
+    monkeypatch.setenv(keyring.VARIABLE, OLD)
+    with site.worker_here(registry):
+        held = site.wait_for(key, State.HELD)
+
+    assert held.stored["reason"] == "no_worker"
+    assert _submit(site, OLD).conflict
+    assert not forwarded
+
+
 def test_other_arguments_are_a_conflict_under_old_and_new_keys(site: Site) -> None:
     site.publish(tools)
     _submit(site, OLD)
