@@ -1,7 +1,7 @@
 """Do the arguments fit the tool's schema? JSON Schema 2020-12, strict: nothing is coerced, defaults are not filled in.
 
 Messages name the place and what was expected, so that a model can correct itself; they never repeat values, which
-may be secret.
+may be secret. Nothing is ever fetched: a schema is what it holds, and what the specifications of JSON Schema hold.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it has no types
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
 
 from .outcomes import Failure
 
@@ -29,12 +32,37 @@ def check_schema(schema: dict[str, Any]) -> str | None:
     return None
 
 
+def find_foreign_reference(schema: dict[str, Any]) -> str | None:
+    """The first ``$ref`` or ``$dynamicRef`` to what a valid schema does not hold; None where there is none."""
+    root = DRAFT202012.create_resource(schema)
+    pending: list[tuple[Any, Any]] = [(schema, REGISTRY.resolver_with_root(root))]
+    seen: set[int] = set()
+    while pending:
+        part, resolver = pending.pop()
+        if not isinstance(part, dict) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        for reference in filter(None, map(part.get, ("$ref", "$dynamicRef"))):
+            try:
+                found = resolver.lookup(reference)
+            except (Unresolvable, ValueError):  # ValueError: no URL
+                return str(reference)
+            pending.append((found.contents, found.resolver))
+        inner = map(DRAFT202012.create_resource, DRAFT202012.subresources_of(part))
+        pending.extend((resource.contents, resolver.in_subresource(resource)) for resource in inner)
+    return None
+
+
 def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
     """The refusal for arguments that do not fit, with code ``invalid_arguments``; None where they fit.
 
     The failure's details hold ``errors``: a list of ``path`` (``$.a[0].b``), ``expected`` and the schema's keyword.
     """
-    found = list(_validator(schema).iter_errors(arguments))
+    try:
+        found = list(_validator(schema).iter_errors(arguments))
+    except Unresolvable as error:  # published by an earlier release, which did not look for such
+        words = f"the arguments cannot be judged: the tool's schema refers to {error.ref!r}, which it does not hold"
+        return Failure("invalid_arguments", words, {"errors": []})
     if not found:
         return None
     found.sort(key=lambda error: list(map(str, error.path)))
@@ -52,7 +80,7 @@ def _validator(schema: dict[str, Any]) -> Draft202012Validator:
     if known is None or known.schema is not schema:  # an id comes again once its bearer is gone
         if len(_VALIDATORS) >= _VALIDATORS_KEPT:
             _VALIDATORS.clear()
-        known = _VALIDATORS[id(schema)] = Draft202012Validator(schema)
+        known = _VALIDATORS[id(schema)] = Draft202012Validator(schema, registry=REGISTRY)
     return known
 
 

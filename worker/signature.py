@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from ..store.outcomes import Failure
-from ..store.validation import check_schema
+from ..store.validation import check_schema, find_foreign_reference
 from .errors import BadTool
 
 CONTEXT = "call"
@@ -80,8 +80,8 @@ def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None =
     """Look at a handler.
 
     Raises:
-        BadTool: parameters that JSON cannot name, types without a JSON Schema, or an explicit schema that is invalid
-            or does not fit the parameters.
+        BadTool: parameters that JSON cannot name, types without a JSON Schema, or an explicit schema that is
+            invalid, refers to what it does not hold or does not fit the parameters.
     """
     name = getattr(function, "__name__", repr(function))
     parameters = dict(inspect.signature(function).parameters)
@@ -138,6 +138,11 @@ def _check_explicit(name: str, schema: dict[str, Any], parameters: dict[str, ins
     wrong = check_schema(schema)
     if wrong:
         raise BadTool(f"tool {name}: its schema is no JSON Schema 2020-12: {wrong}")
+    if foreign := find_foreign_reference(schema):
+        raise BadTool(
+            f"tool {name}: its schema refers to {foreign!r}, which it does not hold; nothing is fetched, so put that "
+            "under $defs and refer to '#/$defs/...'"
+        )
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     unknown = sorted(set(schema.get("properties", ())) - set(parameters))

@@ -130,3 +130,58 @@ def test_what_cannot_work_is_refused_at_registration_in_one_line(function: Any, 
         read_signature(function, schema)
 
     assert "\n" not in str(refused.value)
+
+
+REMOTE = "http://example.com/address.json"
+FOREIGN: dict[str, dict[str, Any]] = {
+    "at the root": {"$ref": REMOTE},
+    "in a property": {"properties": {"a": {"$ref": REMOTE}}},
+    "as a dynamic one": {"properties": {"a": {"$dynamicRef": REMOTE + "#node"}}},
+    "under $defs, unused": {"$defs": {"x": {"items": {"$ref": REMOTE}}}},
+    "where only a local one leads": {"properties": {"a": {"$ref": "#/x-mine/b"}}, "x-mine": {"b": {"$ref": REMOTE}}},
+    "in a branch": {"anyOf": [{"type": "object"}, {"not": {"$ref": REMOTE}}]},
+    "relative to a name of its own": {"$id": "http://example.com/tool.json", "properties": {"a": {"$ref": "b.json"}}},
+    "in a file": {"properties": {"a": {"$ref": "file:///etc/hostname"}}},
+    "to a place it has not": {"properties": {"a": {"$ref": "#/$defs/none"}}},
+    "to no URL": {"properties": {"a": {"$ref": "http://["}}},
+}
+
+
+@pytest.mark.parametrize("where", FOREIGN)
+def test_a_schema_that_refers_to_what_it_does_not_hold_is_refused_at_registration(where: str) -> None:
+    with pytest.raises(BadTool, match="which it does not hold; nothing is fetched") as refused:
+        read_signature(lambda a: a, FOREIGN[where])
+
+    assert "\n" not in str(refused.value)
+
+
+OWN: dict[str, dict[str, Any]] = {
+    "in $defs": {"properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}},
+    "to itself": {"properties": {"a": {"anyOf": [{"type": "integer"}, {"$ref": "#"}]}}},
+    "by an anchor": {"properties": {"a": {"$ref": "#n"}}, "$defs": {"n": {"$anchor": "n", "type": "integer"}}},
+    "by a dynamic one": {
+        "properties": {"a": {"$dynamicRef": "#n"}}, "$defs": {"n": {"$dynamicAnchor": "n", "type": "integer"}},
+    },
+    "by its own name": {
+        "$id": "http://example.com/t.json", "properties": {"a": {"$ref": "http://example.com/t.json#/$defs/n"}},
+        "$defs": {"n": {"type": "integer"}},
+    },
+    "to JSON Schema itself": {"properties": {"a": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}},
+    "only in data": {"properties": {"a": {"default": {"$ref": REMOTE}, "enum": [1, {"$ref": REMOTE}]}}},
+    "only as a member's name": {"properties": {"a": {"properties": {"$ref": {"type": "string"}}}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", OWN)
+def test_a_schema_may_refer_to_what_it_holds(where: str) -> None:
+    signature = read_signature(lambda a: a, OWN[where])
+
+    assert (validate(signature.schema, {"a": 1}) is None) is (where != "to JSON Schema itself")
+
+
+def test_a_published_schema_never_makes_anyone_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("something was fetched"))
+    refused = validate({"properties": {"a": {"$ref": REMOTE}}}, {"a": 1})
+
+    assert refused is not None
+    assert f"refers to '{REMOTE}', which it does not hold" in refused.message
