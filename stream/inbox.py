@@ -181,8 +181,9 @@ class Consumer:
         self.admitted += 1
 
     def _park(self, place: InboxEntry, delivered: Delivered, reason: str) -> None:
+        if not self._connection.run(park(self._space, place, delivered.fields, reason)):
+            return  # another consumer took it over and has dealt with it; or we have, and did not hear the answer
         log.warning("inbox entry %s of tenant %s parked: %s", delivered.entry, delivered.tenant, reason)
-        self._connection.run(park(self._space, place, delivered.fields, reason))
         self.parked += 1
 
 
