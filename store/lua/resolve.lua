@@ -7,13 +7,9 @@
 -- RETURNS {"resolved", state} | {"changed", state, fence} | {"gone"}
 -- INVARIANT only unknown is resolved, under the fence that was seen; a later outcome is evidence.
 local call, request = ARGV[1], ARGV[10]
-local before = answered(ARGV[4], call, request)
-if before then
-  return before
-end
-local off = differs(call, ARGV[2], ARGV[3])
-if off then
-  return off
+local answer = answered(ARGV[4], call, request) or differs(call, ARGV[2], ARGV[3])
+if answer then
+  return answer
 elseif ARGV[2] ~= 'unknown' then
   return { 'changed', ARGV[2], ARGV[3] }
 end

@@ -6,13 +6,9 @@
 -- RETURNS {"queued"} | {"changed", state, fence} | {"gone"}
 -- INVARIANT compare-and-set: two operators who saw the same call cause one run.
 local call, request = ARGV[1], ARGV[7]
-local before = answered(ARGV[4], call, request)
-if before then
-  return before
-end
-local off = differs(call, ARGV[2], ARGV[3])
-if off then
-  return off
+local answer = answered(ARGV[4], call, request) or differs(call, ARGV[2], ARGV[3])
+if answer then
+  return answer
 elseif ARGV[2] ~= 'unknown' and (ARGV[2] ~= 'failed' or ARGV[4] == 'reconcile') then
   return { 'changed', ARGV[2], ARGV[3] }
 elseif fields(call, 'forgotten')[1] then
