@@ -136,4 +136,5 @@ def test_rows_that_few_digits_no_longer_find_are_shown_with_whole_keys(scene: Li
     near, far = toolonce("calls"), toolonce("calls", "--cursor", first["next"])
 
     assert not any(key in near.out for key in keys)
-    assert sorted(key for key in keys if key in far.out) == sorted(keys[:2])
+    # The newest first; calls of one millisecond come in an order of their own.
+    assert {key for key in keys if key in far.out} == {*keys} - {first["calls"][0]["key"]}
