@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,30 +28,37 @@ from .json_scan import (
 )
 from .limits import Limits
 
+# Reasons to refuse, in the order of the policy: of several, the first one is told.
+_WEIGHT = ("too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
 # Python lets no process allow fewer digits than this.
 _SHORT = 640
 
-_WRITING = json.JSONEncoder(ensure_ascii=False)
-_SORTING = json.JSONEncoder(sort_keys=True)
+_WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what was JSON has no cycles
+_SORTING = json.JSONEncoder(sort_keys=True, check_circular=False)
 
 
 class Unusable(ValueError):
     """The arguments show that the turn itself is damaged; ``str()`` says how."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judged:
     """Arguments after judgement.
 
     Attributes:
         value: the object (for free text: the text); None when refused.
-        text: as it came, or the JSON of an object that came inside a frame.
+        came: the text as it came; None for an object that came inside a frame.
         reason: why this call is refused; None when it is not.
     """
 
     value: dict[str, Any] | str | None
-    text: str
+    came: str | None
     reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text as it came, or the JSON of an object, written when somebody asks for it."""
+        return json_text(self.value) if self.came is None else self.came
 
 
 def judge_pieces(pieces: list[Any], limits: Limits) -> Judged:
@@ -62,7 +70,7 @@ def judge_pieces(pieces: list[Any], limits: Limits) -> Judged:
     pieces = without_placeholder(pieces)
     if not pieces:
         return Judged({}, "")
-    if all(type(piece) is str for piece in pieces):
+    if _are_texts(pieces):
         return judge_text(joined(pieces), limits)
     if len(pieces) > 1:
         raise Unusable("arguments came as an object and as text")
@@ -71,8 +79,13 @@ def judge_pieces(pieces: list[Any], limits: Limits) -> Judged:
 
 def without_placeholder(pieces: list[Any]) -> list[Any]:
     """The pieces without the ``{}`` that some servers open with before the text comes."""
-    placeholder = len(pieces) > 1 and pieces[0] in ("{}", {})
-    return pieces[1:] if placeholder and all(type(piece) is str for piece in pieces[1:]) else pieces
+    if len(pieces) < 2 or pieces[0] not in ("{}", {}):
+        return pieces
+    return pieces[1:] if _are_texts(pieces[1:]) else pieces
+
+
+def _are_texts(pieces: list[Any]) -> bool:
+    return {*map(type, pieces)} == {str}
 
 
 def judge_text(text: str, limits: Limits) -> Judged:
@@ -94,8 +107,7 @@ def judge_text(text: str, limits: Limits) -> Judged:
 def judge_value(value: Any, limits: Limits) -> Judged:
     """Judge arguments that were parsed with their frame."""
     reason = _fault(value, limits)
-    text = json_text(value)
-    return Judged(None, text, reason) if reason else Judged(value, text)
+    return Judged(None, json_text(value), reason) if reason else Judged(value, None)
 
 
 def json_text(value: Any, *, sorted_members: bool = False) -> str:
@@ -108,7 +120,7 @@ def json_text(value: Any, *, sorted_members: bool = False) -> str:
 
 def judge_free_text(pieces: list[Any]) -> Judged:
     """The input of a custom tool: any text that can be written as UTF-8. Raises as ``judge_pieces``."""
-    if not all(type(piece) is str for piece in pieces):
+    if pieces and not _are_texts(pieces):
         raise Unusable("free text came as something else")
     text = joined(pieces)
     return Judged(None, text, "lone_surrogate") if _has_lone_surrogate(text) else Judged(text, text)
@@ -154,21 +166,23 @@ def strict_json(text: str, nesting: int, digits: int) -> Any:
 
 
 def _fault(value: Any, limits: Limits) -> str | None:
-    """The first reason to refuse, in the order of the policy."""
+    """The weightiest reason to refuse."""
     found = _faults(value, limits)
     if type(value) is not dict and type(value) is not Repeated:
         found.add("not_an_object")
-    order = ("too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
-    return next((reason for reason in order if reason in found), None)
+    return next(reason for reason in _WEIGHT if reason in found) if found else None
 
 
 def _faults(root: Any, limits: Limits) -> set[str]:
     found: set[str] = set()
     level = [root]
     for _ in range(limits.nesting):
-        level = [inner for value in level for inner in _look(value, found, limits.digits)]
-        if not level:
+        inner: list[Any] = []
+        for value in level:
+            inner.extend(_look(value, found, limits.digits))
+        if not inner:
             return found
+        level = inner
     if any(isinstance(value, (dict, list)) for value in level):
         found.add("too_deep")
     for value in level:
@@ -176,32 +190,32 @@ def _faults(root: Any, limits: Limits) -> set[str]:
     return found
 
 
-def _look(value: Any, found: set[str], digits: int) -> list[Any]:
+def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
     """Note the faults of one value; its inner values are returned, to be looked at in their turn."""
-    match value:
-        case dict():
-            if type(value) is Repeated:
-                found.add("duplicate_key")
-            if any(_has_lone_surrogate(name) for name in value):
-                found.add("lone_surrogate")
-            return list(value.values())
-        case list():
-            return value
-        case Mark():
+    if isinstance(value, str):
+        if isinstance(value, Mark):
             found.add("too_deep" if value is TOO_DEEP else "too_large")
-        case str():
-            if _has_lone_surrogate(value):
-                found.add("lone_surrogate")
-        case float():
-            if not math.isfinite(value):
-                found.add("non_finite")
-        case int():
-            if value.bit_length() > 3 * min(digits, _SHORT) and _is_longer(value, digits):  # 3.3 bits to a digit
-                found.add("too_large")
-    return []
+        elif _has_lone_surrogate(value):
+            found.add("lone_surrogate")
+    elif isinstance(value, dict):
+        if type(value) is Repeated:
+            found.add("duplicate_key")
+        if _has_lone_surrogate("".join(value)):  # of all names at once
+            found.add("lone_surrogate")
+        return value.values()
+    elif isinstance(value, list):
+        return value
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            found.add("non_finite")
+    elif isinstance(value, int) and _is_longer(value, digits):
+        found.add("too_large")
+    return ()
 
 
 def _is_longer(value: int, digits: int) -> bool:
+    if value.bit_length() <= 3 * min(digits, _SHORT):  # 3.3 bits to a digit
+        return False
     try:
         return len(str(abs(value))) > digits
     except ValueError:  # the process itself allows even fewer digits

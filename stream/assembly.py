@@ -13,6 +13,9 @@ from .limits import Limits
 from .open_turn import OpenCall
 from .turn import RejectedCall, ToolCall
 
+# Calls that were judged, by kind, id, name and the reason to refuse them.
+_Seen = dict[tuple[str, str, str, str | None], list[Judged]]
+
 
 @dataclass(slots=True)
 class Settled:
@@ -41,7 +44,7 @@ class Settled:
         judged = self.judged[call.number]
         if call.kind == "custom":
             return judged.text if judged.reason is None else ""
-        return judged.text if judged.reason is None and judged.text else "{}"
+        return (judged.text if judged.reason is None else "") or "{}"
 
     def value_of(self, call: OpenCall) -> object:
         """The same as a value."""
@@ -52,7 +55,7 @@ class Settled:
 def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> Settled:
     """Judge the calls of a turn that ended properly."""
     settled = Settled()
-    seen: dict[tuple[str, ...], list[Judged]] = {}
+    seen: _Seen = {}
     for call in calls:
         try:
             judged = _judge(call, limits)
@@ -76,14 +79,16 @@ def _judge(call: OpenCall, limits: Limits) -> Judged:
     return judge_pieces(call.pieces, limits)
 
 
-def _is_repeat(call: OpenCall, judged: Judged, seen: dict[tuple[str, ...], list[Judged]]) -> bool:
+def _is_repeat(call: OpenCall, judged: Judged, seen: _Seen) -> bool:
     """Whether this is one event that came twice: id, name and arguments all equal. Without an id it never is."""
     if not call.call_id:
         return False
-    alike = seen.setdefault((call.kind or "function", call.call_id, call.name, judged.reason or ""), [])
-    repeats = any(_meant(judged) == _meant(other) for other in alike)
+    alike = seen.setdefault((call.kind or "function", call.call_id, call.name, judged.reason), [])
+    for other in alike:
+        if _meant(judged) == _meant(other):
+            return True
     alike.append(judged)
-    return repeats
+    return False
 
 
 def _meant(judged: Judged) -> str:

@@ -165,25 +165,26 @@ class TurnDecoder:
             return
         if error := error_in(frame):
             self._turn.fail(error)
-        elif not isinstance(frame, dict):
-            self._turn.violate("a frame that is no object")
         elif type(frame) is Repeated:
             self._turn.violate("a frame in which a member comes twice")
+        elif type(frame) is not dict:
+            self._turn.violate("a frame that is no object")
         elif not damaged:
-            self._reader.read(self._kind(name.decode(), frame), frame)
+            self._reader.read(self._kind(name, frame), frame)
 
-    def _kind(self, named: str, frame: Frame) -> str:
+    def _kind(self, name: bytes, frame: Frame) -> str:
         """What kind of frame this is: the JSON tells, or else the event's name. Both may not tell different kinds."""
         kind = frame.get("type") or frame.get("event_type")
+        named = name.decode() if name else ""
         if not isinstance(kind, str):
             return named
-        if named in self._reader.kinds and named != kind:
+        if named != kind and named in self._reader.kinds:
             self._turn.violate("an event under the name of another one")
         return kind
 
     def _finish(self, *, broken: bool) -> TurnResult:
         self._turn.bad_utf8 = self._sse.bad_utf8
-        if error := stray_error(self._sse.stray):
+        if self._sse.stray and (error := stray_error(self._sse.stray)):
             self._turn.fail(error)
         self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:

@@ -66,8 +66,13 @@ def mapping(value: object) -> Frame:
 
 
 def mappings(value: object) -> list[Frame]:
-    """The objects among the items of a list; nothing where it is no list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    """The objects among the items of a list, not to be changed; nothing where it is no list."""
+    if not isinstance(value, list):
+        return []
+    for item in value:
+        if not isinstance(item, dict):
+            return [item for item in value if isinstance(item, dict)]
+    return value  # as nearly always: a copy would cost more than the look
 
 
 def text(value: object) -> str:

@@ -12,6 +12,7 @@ from .json_path import BadPath, PathAssembly
 from .json_scan import Mark
 from .open_turn import OpenCall, OpenTurn
 
+_KNOWN = frozenset({"id", "name", "args", "partialArgs", "willContinue"})
 # Doubles hold every integer below this size; above it the digits are lost before they come to us.
 _EXACT = 2**53
 _NON_FINITE = {"NaN", "Infinity", "-Infinity"}
@@ -64,16 +65,17 @@ class GenerateCalls:
 
     def _continued(self, piece: Frame) -> _Partial | None:
         """The open call that a piece goes on with: the same id, or neither id nor name."""
-        call_id = piece.get("id")
-        if call_id:
+        if not self._open:
+            return None
+        if call_id := piece.get("id"):
             return next((partial for partial in self._open if partial.call.call_id == call_id), None)
-        return self._open[-1] if self._open and not piece.get("name") else None
+        return self._open[-1] if not piece.get("name") else None
 
     def _begin(self, piece: Frame, siblings: Frame) -> OpenCall:
         call = self._turn.open_call()
         call.identify(piece.get("id"))
         call.rename(piece.get("name"))
-        call.echo |= siblings | without(piece, "id", "name", "args", "partialArgs", "willContinue")
+        call.echo = siblings if piece.keys() <= _KNOWN else siblings | without(piece, *_KNOWN)
         if piece.get("willContinue") or piece.get("partialArgs"):
             partial = _Partial(call)
             self._open.append(partial)
@@ -84,17 +86,19 @@ class GenerateCalls:
         return call
 
     def _piece(self, partial: _Partial, piece: Frame) -> None:
-        partial.call.rename(piece.get("name"))
+        if "name" in piece:
+            partial.call.rename(piece["name"])
         if piece.get("args"):
             if partial.args is not None:
                 self._turn.violate("arguments of one call came whole twice")
             partial.args = piece["args"]
-        pieces = piece.get("partialArgs")
-        if pieces is not None and mappings(pieces) != pieces:
-            self._turn.violate("partialArgs is no list of objects")
-        for value in mappings(pieces):
-            partial.filled = True
-            self._place(partial, value)
+        if (pieces := piece.get("partialArgs")) is not None:
+            values = mappings(pieces)
+            if values != pieces:
+                self._turn.violate("partialArgs is no list of objects")
+            partial.filled |= bool(values)
+            for value in values:
+                self._place(partial, value)
         if not piece.get("willContinue"):
             self._end(partial, empty=not piece)
 

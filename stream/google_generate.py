@@ -5,7 +5,6 @@ Decides what a part is and which finish reasons run. Must not know bytes, or how
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import ClassVar
 
 from .arguments import joined
@@ -50,7 +49,7 @@ class GenerateReader(DialectReader):
     def read(self, kind: str, frame: Frame) -> None:
         self.turn.identify(frame.get("responseId"))
         self.turn.count(frame.get("usageMetadata"))
-        if blocked := mapping(frame.get("promptFeedback")).get("blockReason"):
+        if "promptFeedback" in frame and (blocked := mapping(frame["promptFeedback"]).get("blockReason")):
             self.turn.end("filtered", str(blocked))
         for candidate in _first_candidate(frame):
             for part in mappings(mapping(candidate.get("content")).get("parts")):
@@ -69,17 +68,20 @@ class GenerateReader(DialectReader):
 
     def assistant(self, settled: Settled) -> list[Frame]:
         parts: list[Frame] = []
-        for plain, group in groupby(self._parts, key=_is_plain):
-            if plain:
-                words = joined([part["text"] for part, _ in group])
-                parts += [{"text": words}] if words else []
+        words: list[str] = []
+        for part, call in self._parts:
+            if _is_plain(part):
+                words.append(part["text"])
             else:
-                parts += [_sent_back(part, call, settled) for part, call in group if call is None or call in settled]
-        return parts
+                parts += _as_part(words)
+                words = []
+                if call is None or call in settled:
+                    parts.append(_sent_back(part, call, settled))
+        return parts + _as_part(words)
 
     def _part(self, part: Frame) -> None:
         if (piece := part.get("functionCall")) is not None:
-            call = self._calls.take(piece, without(part, "functionCall"))
+            call = self._calls.take(piece, without(part, "functionCall") if len(part) > 1 else {})
             if call is not None:
                 self._parts.append((part, call))
             return
@@ -98,14 +100,20 @@ class GenerateReader(DialectReader):
 def _first_candidate(frame: Frame) -> list[Frame]:
     """What a frame says about candidate 0. Google leaves the number out where it is 0."""
     candidates = mappings(frame.get("candidates"))
+    if len(candidates) == 1 and candidates[0].get("index") in (0, None):
+        return candidates
     numbered = [candidate for candidate in candidates if candidate.get("index") in (0, "0")]
     return numbered or [candidate for candidate in candidates if candidate.get("index") is None][:1]
 
 
-def _is_plain(entry: tuple[Frame, OpenCall | None]) -> bool:
+def _is_plain(part: Frame) -> bool:
     """Text and nothing else: such neighbours are joined. A part with a signature must stay as it is."""
-    part, _ = entry
-    return part.keys() == {"text"} and isinstance(part["text"], str)
+    return len(part) == 1 and isinstance(part.get("text"), str)
+
+
+def _as_part(words: list[str]) -> list[Frame]:
+    """One part with these words; none where they are empty."""
+    return [{"text": joined(words)}] if any(words) else []
 
 
 def _sent_back(part: Frame, call: OpenCall | None, settled: Settled) -> Frame:

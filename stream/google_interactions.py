@@ -40,8 +40,8 @@ class _Step:
     def echo(self) -> Frame:
         """The step with what its deltas added: texts as content, all other members by name."""
         step = dict(self.start)
-        content: list[Any] = mappings(step.get("content"))
-        summary: list[Any] = mappings(step.get("summary"))
+        content: list[Any] = [*mappings(step.get("content"))]
+        summary: list[Any] = [*mappings(step.get("summary"))]
         texts: list[str] = []
         for delta in self.deltas:
             if delta.get("type") == "text":

@@ -53,12 +53,12 @@ def parse_path(path: str) -> Path:
 
 
 def _step(found: re.Match[str]) -> Step:
-    if found["position"] is not None:
-        return int(found["position"])
-    if found["name"] is not None:
-        return found["name"]
-    quoted = found["single"] if found["single"] is not None else found["double"]
-    return join_surrogates(_ESCAPE.sub(_unescaped, quoted))
+    inner = found[found.lastindex or 0]  # of the four groups one has matched
+    if found.lastgroup == "name":
+        return inner
+    if found.lastgroup == "position":
+        return int(inner)
+    return join_surrogates(_ESCAPE.sub(_unescaped, inner))
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -80,6 +80,7 @@ class PathAssembly:
 
     def __init__(self) -> None:
         self._places: dict[Path, Any] = {}
+        self._paths: dict[str, Path] = {}  # read once: a long string brings its path with each of its pieces
 
     def put(self, path: str, value: Any) -> None:
         """A value that comes whole.
@@ -87,15 +88,17 @@ class PathAssembly:
         Raises:
             BadPath: the path is none, or its place is taken.
         """
-        steps = parse_path(path)
+        steps = self._steps(path)
         if steps in self._places:
             raise BadPath("two values at one place")
         self._places[steps] = value
 
     def extend(self, path: str, piece: str, *, going_on: bool) -> None:
         """A piece of a string; ``going_on`` says that more of it will come. Raises as ``put``."""
-        steps = parse_path(path)
-        place = self._places.setdefault(steps, _Text())
+        steps = self._steps(path)
+        place = self._places.get(steps)
+        if steps not in self._places:
+            place = self._places[steps] = _Text()
         if not isinstance(place, _Text) or not place.going_on:
             raise BadPath("two values at one place")
         place.pieces.append(piece)
@@ -103,7 +106,7 @@ class PathAssembly:
 
     def close(self, path: str) -> None:
         """A piece without any value: it can only end a string. Raises as ``put``."""
-        place = self._places.get(parse_path(path))
+        place = self._places.get(self._steps(path))
         if not isinstance(place, _Text) or not place.going_on:
             raise BadPath("a piece without a value")
         place.going_on = False
@@ -120,6 +123,12 @@ class PathAssembly:
                 raise BadPath("a string is cut")
             tree.put(steps, joined(place.pieces) if isinstance(place, _Text) else place)
         return tree.value()
+
+    def _steps(self, path: str) -> Path:
+        steps = self._paths.get(path)
+        if steps is None:
+            steps = self._paths[path] = parse_path(path)
+        return steps
 
 
 class _Items(dict[int, Any]):

@@ -67,7 +67,7 @@ class OpenTurn:
     def count(self, usage: object) -> None:
         """The newest usage counts win, member by member."""
         if isinstance(usage, dict):
-            self.usage = {**(self.usage or {}), **usage}
+            self.usage = {**self.usage, **usage} if self.usage else usage
 
     def end(self, outcome: TurnOutcome, word: str) -> None:
         self.endings.append((outcome, word))
@@ -215,6 +215,8 @@ class OpenCall:
 
 def encodable(text: str) -> bool:
     """Whether the text can be written as UTF-8 at all; half a surrogate pair cannot."""
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -69,14 +69,17 @@ class SseReader:
 
     def broken(self) -> None:
         """The transport broke: nothing more is dispatched, but wrong bytes and an error in the last line stay."""
+        self._data.clear()
         if last := self._last_line():
             self._field(last)
 
     def _lines(self, block: bytes) -> Iterable[bytes]:
+        block = self._without_bom(block)
         if b"\r" in block:
-            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        lines = self._without_bom(block).split(b"\n")
-        lines.pop()  # nothing stands after the last line end
+            lines = block.splitlines()  # of bytes: at CR, LF and CRLF, and nowhere else
+        else:
+            lines = block.split(b"\n")  # quicker
+            lines.pop()  # nothing stands after the last line end
         if len(block) > self._limits.line_bytes:
             return self._bounded(lines)
         return lines if _is_utf8(block) else map(self._repaired, lines)
@@ -88,6 +91,8 @@ class SseReader:
             yield self._repaired(line)
 
     def _last_line(self) -> bytes:
+        if not self._pieces:
+            return b""
         line = self._without_bom(b"".join(self._pieces))
         self._pieces, self._held = [], 0
         try:
@@ -113,36 +118,42 @@ class SseReader:
     def _events(self, lines: Iterable[bytes]) -> Iterator[ServerEvent]:
         data = self._data
         for line in lines:
-            if line.startswith(b"data:"):
+            if not line:
+                if data:
+                    yield self._dispatch()
+                else:
+                    self._name = b""
+            elif line.startswith(b"data: "):  # these two as nearly all servers write them
                 if data:
                     self._make_room(line)
-                data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-            elif not line and data:
-                yield self._dispatch()
-            elif line.startswith(b"event:"):
-                self._name = line[7:] if line.startswith(b"event: ") else line[6:]
-            elif line:
-                self._field(line)
+                data.append(line[6:])
+            elif line.startswith(b"event: "):
+                self._name = line[7:]
             else:
-                self._name = b""
+                self._field(line)
 
     def _dispatch(self) -> ServerEvent:
         data = self._data
-        event = (self._name, data[0] if len(data) == 1 else b"\n".join(data), self._damaged)
-        data.clear()
-        self._data_room = self._limits.event_bytes
+        if len(data) == 1:
+            whole = data.pop()
+        else:
+            whole = b"\n".join(data)
+            data.clear()
+            self._data_room = self._limits.event_bytes
+        event = (self._name, whole, self._damaged)
         self._name = b""
         self._damaged = False
         return event
 
     def _field(self, line: bytes) -> None:
-        name = line.partition(b":")[0]
-        if line == b"event":
-            self._name = b""  # the field name alone
-        elif line == b"data":
+        """Any line that is not empty; without a colon it is a field's name alone."""
+        name, _, value = line.partition(b":")
+        if name == b"event":
+            self._name = value.removeprefix(b" ")
+        elif name == b"data":
             if self._data:
                 self._make_room(line)
-            self._data.append(b"")
+            self._data.append(value.removeprefix(b" "))
         elif name and name not in _SILENT_FIELDS and self._stray_room > 0:
             self._stray_room -= len(line) + 1
             self.stray.append(line)

@@ -82,6 +82,8 @@ def _assistant(reader: DialectReader, delivered: Settled | None, outcome: str) -
 
 
 def _order(reader: DialectReader, delivered: Settled) -> tuple[int, ...]:
+    if len(delivered) < 2:
+        return ()
     order = tuple(delivered.positions[call.number] for call in reader.shown() if call in delivered)
     return () if order == tuple(range(len(order))) else order
 
@@ -98,5 +100,9 @@ def _close_drafts(turn: OpenTurn, delivered: Settled | None, outcome: str) -> No
 
 
 def _tokens(turn: OpenTurn) -> int | None:
-    counts = [turn.usage[name] for name in _TOKEN_FIELDS if name in turn.usage] if turn.usage else []
-    return next((count for count in counts if isinstance(count, int)), None)
+    usage = turn.usage or {}
+    for name in _TOKEN_FIELDS:
+        count = usage.get(name)
+        if isinstance(count, int):
+            return count
+    return None

@@ -65,6 +65,15 @@ def test_a_character_that_is_cut_by_the_end_is_not_wrong(tail: bytes, bad: bool)
     assert broken.bad_utf8 is bad
 
 
+def test_a_transport_that_breaks_inside_too_long_an_event_raises_nothing() -> None:
+    reader = SseReader(Limits(event_bytes=20))
+    assert list(reader.feed(b"data: 123456789\ndata: 123456789")) == []
+
+    reader.broken()
+
+    assert reader.stray == []
+
+
 def test_lines_that_are_no_sse_are_kept_up_to_their_limit() -> None:
     reader = SseReader(Limits(stray_bytes=20))
     list(reader.feed(b'{\n "error": 1\n}\nupstream failed badly here\nmore\n'))
