@@ -13,17 +13,6 @@ local function judge_record(stored_fence, stored_token, fence, token)
   end
 end
 
--- The next fence for a process that has seen this one.
-local function next_fence(seen)
-  local fence = redis.call('INCR', root .. 'fence')
-  if fence > seen then
-    return fence
-  end
-  flag_step_back(seen, fence - 1)
-  redis.call('SET', root .. 'fence', whole(seen + 1))
-  return seen + 1
-end
-
 local function highest_fence(seen)
   local fence = tonumber(redis.call('GET', root .. 'fence') or '0')
   if fence >= seen then

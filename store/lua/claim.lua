@@ -43,7 +43,7 @@ elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors)
   return { 'held', 'order' }
 end
 
-local fence = next_fence(seen) -- one that is given to nobody does no harm
+highest_fence(seen)
 if effect == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
   event.reason = 'store_went_back'
   local rare = flow()
@@ -66,6 +66,7 @@ for i, room in ipairs(room_for(limits)) do
   end
 end
 
+local fence = redis.call('INCR', root .. 'fence')
 local attempt = tonumber(run[13]) + 1
 event.fence, event.attempt = fence, attempt
 leave_queue(call, 'running', { queue = queue, waits = waits, woken = woken, deadline_at = deadline_at })
