@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from ..stream.bodies import decode_body
+from ..stream.call_list import calls_from_json
 from ..stream.decoder import TurnDecoder
 from ..stream.guess import guess_dialect
-from ..stream.submission import calls_from_json
 from ..stream.turn import Kind, RejectedCall, ToolCall, TurnResult
 from .errors import Usage
 

@@ -109,7 +109,11 @@ def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[tuple[Outcome
     """What the store knows of these calls, in their order; None of those that are not stored. Each record is read at
     one moment."""
     commands = [("HMGET", space.record(call.key), "fp", *ANSWER_FIELDS) for call in calls]
-    return Query(commands, lambda replies: tuple(map(_stored, calls, replies)))
+
+    def read(replies: Sequence[Any]) -> tuple[Outcome | None, ...]:
+        return tuple([_stored(call, reply) for call, reply in zip(calls, replies, strict=True)])
+
+    return Query(commands, read)
 
 
 def _stored(call: Identified, reply: list[bytes | None]) -> Outcome | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from .errors import CorruptRecord
 from .outcomes import Failure, Outcome
 from .states import State
 
@@ -34,11 +35,22 @@ class _Answer(NamedTuple):
 
 ANSWER_FIELDS = _Answer._fields
 _STATES = {state.value: (state, state.is_settled) for state in State}
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # typeshed knows no public attributes of decoders
+_decode = json.JSONDecoder().decode
 
 
 def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False, conflict: bool = False) -> Outcome:
-    """One call's answer as a value."""
+    """One call's answer as a value.
+
+    Raises:
+        CorruptRecord: what is stored is no answer.
+    """
+    try:
+        return _read(key, reply, replayed=replayed, conflict=conflict)
+    except (ValueError, KeyError) as error:
+        raise CorruptRecord(f"call {key}: its record cannot be read: {error}") from error
+
+
+def _read(key: str, reply: list[bytes | None], *, replayed: bool, conflict: bool) -> Outcome:
     got = _Answer._make([None if field is None else field.decode() for field in reply])
     state, is_settled = _STATES[got.state or ""]
     failure = None if state is State.SUCCEEDED else read_failure(got.error)
@@ -102,4 +114,4 @@ def failure_json(failure: Failure | None) -> str:
 
 
 def _json(stored: str | None) -> Any:
-    return _scan(stored, 0)[0] if stored else None
+    return _decode(stored) if stored else None

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from ..store.errors import KeyringMissing, TurnIdMissing
 from ..store.keyring import Keyring
 from .bodies import decode_body
+from .call_list import calls_from_json
 from .decoder import TurnDecoder
 from .errors import StreamError
 from .judging import Asked
 from .limits import Limits
-from .submission import asked_of, calls_from_json, usable_turn_id
+from .submission import asked_of, usable_turn_id
 from .turn import TurnResult
 
 KNOWN = frozenset({b"scope", b"turn", b"calls", b"body", b"dialect", b"streamed", b"ordered", b"intent", b"sealed"})

@@ -7,7 +7,6 @@ judged and admitted, all of a turn in one step.
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -17,21 +16,20 @@ from typing import Any
 from ..store import identity
 from ..store.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
-from ..store.errors import NoToolsPublished, StoreMisuse, TurnIdMissing
+from ..store.errors import KeyringMissing, NoToolsPublished, StoreMisuse, StoreUnavailable, TurnIdMissing
 from ..store.keyring import Keyring
 from ..store.keys import Namespace
 from ..store.outcomes import Outcome
 from ..store.query import Operation
 from ..store.specs import Published, published
 from .answering import tell_answers
-from .arguments import judge_value
-from .json_scan import members
 from .judging import Asked, Judge
-from .limits import Limits
 from .open_turn import encodable
 from .tracing import traceparent
 from .turn import RejectedCall, ToolCall, TurnResult
 
+_JUDGED_MOST = 50
+"""Judgements of one submission whose specs change under its hands; each is a round trip or two."""
 # Seen in the field: servers that draw "chatcmpl-<0..999>" (Ollama). Such an id comes back within a day.
 _RECURRING = re.compile(r"chatcmpl-\d{1,3}\Z")
 
@@ -74,6 +72,10 @@ class SpecCache:
 
     def __init__(self) -> None:
         self._known = Published(0, {})
+
+    @property
+    def is_filled(self) -> bool:
+        return bool(self._known.tools)
 
     def get(self, space: Namespace) -> Generator[Operation[Any], Any, Published]:
         if not self._known.tools:
@@ -193,6 +195,7 @@ class Submitting:
             NoToolsPublished: there are new calls and no worker has ever published a tool.
             KeyringMissing: a tool with secret fields and no keys.
             StoreFull: nothing was stored.
+            StoreUnavailable: the published specs never stood still; nothing was stored.
         """
         found = identified(self.terms, self.turn_id, self.calls, self.intent)
         known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
@@ -209,22 +212,29 @@ class Submitting:
         # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
         wanted = [self.entry is not None or outcome is None for outcome in known]
         turn, request_id = self.terms.turn(self.turn_id), uuid.uuid4().hex
-        admitted: tuple[Outcome, ...] | None = None
-        while admitted is None:
+        for _ in range(_JUDGED_MOST):
+            are_old = cache.is_filled
             specs = yield from cache.get(self.terms.space)
             if not specs.tools and None in known:
                 raise NoToolsPublished(
                     "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
                 )
-            new = self._judge(specs, turn).turn(self.calls, found, wanted)
+            try:
+                new = self._judge(specs, turn).turn(self.calls, found, wanted)
+            except KeyringMissing:
+                if not are_old:
+                    raise
+                cache.forget()  # by the specs of now it may need no keys
+                continue
             request = Request(request_id, self.terms.queue_limit, self.entry, specs.version)
             reach("before_admit")
-            admitted = yield admit(self.terms.space, turn, new, request=request)
+            admitted: tuple[Outcome, ...] | None = yield admit(self.terms.space, turn, new, request=request)
             reach("after_admit_reply_lost")  # to a harness that dies here it is lost
-            if admitted is None:
-                cache.forget()
-        fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
-        return tuple(outcome or fresh[call.key] for outcome, call in zip(known, found, strict=True))
+            if admitted is not None:
+                fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
+                return tuple([outcome or fresh[call.key] for outcome, call in zip(known, found, strict=True)])
+            cache.forget()
+        raise StoreUnavailable("the published tools change faster than calls can be judged by them; try again")
 
     def _judge(self, specs: Published, turn: Turn) -> Judge:
         terms = self.terms
@@ -241,7 +251,7 @@ def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tu
     the earlier call's name; the results must go back to the calls of this turn.
     """
     found = [outcome for outcome in outcomes if outcome is not None]
-    return tuple(map(_placed, found, calls, range(len(found))))
+    return tuple([_placed(outcome, calls[position], position) for position, outcome in enumerate(found)])
 
 
 def _placed(outcome: Outcome, call: Asked, position: int) -> Outcome:
@@ -249,51 +259,3 @@ def _placed(outcome: Outcome, call: Asked, position: int) -> Outcome:
     if stored == (call.tool, call.call_id, position, call.kind) and not outcome.echo and not call.echo:
         return outcome
     return replace(outcome, tool=call.tool, call_id=call.call_id, position=position, kind=call.kind, echo=call.echo)
-
-
-def calls_from_json(text: str) -> list[Asked]:
-    """Finished calls as JSON: a list of ``{"name", "arguments", "id"?, "kind"?}``; integers stay exact.
-
-    Raises:
-        ValueError: not that shape; the message says what is wrong, in one line.
-    """
-    try:
-        stored = json.loads(text, object_pairs_hook=members, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"calls are no JSON: {error}") from error
-    if not isinstance(stored, list):
-        raise ValueError("calls: expected a list of {name, arguments, id}")
-    if len(stored) > Limits().calls:
-        raise ValueError(f"calls: {len(stored)} of them in one turn; at most {Limits().calls}")
-    return [_from_json(position, item) for position, item in enumerate(stored)]
-
-
-def _from_json(position: int, item: Any) -> Asked:
-    if type(item) is not dict or not isinstance(item.get("name"), str) or not item["name"]:
-        raise ValueError(f"calls[{position}]: expected an object with a name")
-    kind = item.get("kind", "function")
-    arguments = item.get("arguments", {} if kind == "function" else "")
-    call_id = item.get("id")
-    if kind not in ("function", "custom"):
-        raise ValueError(f"calls[{position}].kind: expected function or custom")
-    if not isinstance(arguments, dict if kind == "function" else str):
-        raise ValueError(f"calls[{position}].arguments: expected {'an object' if kind == 'function' else 'text'}")
-    if call_id is not None and not isinstance(call_id, str):
-        raise ValueError(f"calls[{position}].id: expected text")
-    if isinstance(arguments, dict) and (reason := judge_value(arguments, Limits()).reason):
-        raise ValueError(f"calls[{position}].arguments: {reason}")  # as a decoder would refuse them
-    if not _has_utf8([item["name"], call_id, arguments]):
-        raise ValueError(f"calls[{position}]: half of a surrogate pair is no text")
-    return Asked(item["name"], arguments, call_id, kind)
-
-
-def _has_utf8(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

@@ -79,11 +79,13 @@ local function full_for(spec)
 end
 
 -- New calls are judged by the specs that are published now, in this very step.
+local published
 local function is_judged_by_others()
-  return ARGV[4] ~= '' and ARGV[4] ~= (redis.call('GET', root .. 'tools_version') or '0')
+  published = published or redis.call('GET', root .. 'tools_version') or '0'
+  return ARGV[4] ~= '' and ARGV[4] ~= published
 end
 
-local calls, seen, any_new = {}, {}, false
+local calls, seen = {}, {}
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
@@ -95,16 +97,14 @@ while at < #ARGV do
   end
   spec.is_new = not seen[spec.call] and redis.call('EXISTS', record_of(spec.call)) == 0
   seen[spec.call] = true
-  any_new = any_new or spec.is_new
+  if spec.is_new and is_judged_by_others() then
+    return { 'specs' } -- before anything else is said: what it says is about other specs
+  end
   local full = spec.is_new and full_for(spec)
   if full then
     return full
   end
   calls[#calls + 1] = spec
-end
-
-if any_new and is_judged_by_others() then
-  return { 'specs' }
 end
 
 -- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a

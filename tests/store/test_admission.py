@@ -9,7 +9,7 @@ import pytest
 from tests.support.scene import Scene, spec
 from toolonce.store import admission, reading
 from toolonce.store.admission import Identified, InboxEntry
-from toolonce.store.errors import StoreFull
+from toolonce.store.errors import CorruptRecord, StoreFull
 from toolonce.store.keys import Namespace
 from toolonce.store.outcomes import Failure
 from toolonce.store.specs import publish, published
@@ -217,3 +217,15 @@ def test_what_is_stored_is_answered_whatever_specs_are_published(scene: Scene) -
     scene.run(publish(scene.space, [spec("pay", version="2")]))
     (outcome,) = scene.admit(scene.call("a"), specs_version=0)
     assert (outcome.value, outcome.replayed) == (7, True)
+
+
+@pytest.mark.parametrize("damage", ["", "{", "5 6", "\n", "no JSON"])
+def test_a_record_that_cannot_be_read_is_an_error_and_never_a_shorter_turn(scene: Scene, damage: str) -> None:
+    run = scene.start("a")
+    scene.settle(run, 7)
+    scene.store.redis.hset(f"{scene.space.root}call:{run.call}", "result", damage)
+    if damage:
+        with pytest.raises(CorruptRecord, match=run.call):
+            scene.lookup(scene.call("a"), scene.call("b"))
+    else:
+        assert [found and found.value for found in scene.lookup(scene.call("a"), scene.call("b"))] == [None, None]

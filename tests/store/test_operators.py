@@ -189,6 +189,15 @@ def test_resolve_settles_with_the_value_or_the_failure_that_was_given(scene: Sce
     assert (second.state, second.failure) == (State.FAILED, BROKEN)
 
 
+def test_a_resolved_value_may_stand_between_blanks(scene: Scene) -> None:
+    run = scene.start()
+    scene.lose(run)
+    scene.resolve(run.call, '\n {"invoice": 7}\n')
+    (outcome,) = scene.lookup(scene.call())
+    assert outcome is not None
+    assert outcome.value == {"invoice": 7}
+
+
 def test_a_retried_call_is_pending_again_and_shows_nothing_of_its_old_end(scene: Scene) -> None:
     run = scene.start()
     scene.fail(run)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +14,15 @@ from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
 from toolonce.store.connection import Connection
-from toolonce.store.errors import NoToolsPublished, StoreMisuse, TurnIdMissing
-from toolonce.store.scripts import load
+from toolonce.store.errors import (
+    KeyringMissing,
+    NoToolsPublished,
+    StoreFull,
+    StoreMisuse,
+    StoreUnavailable,
+    TurnIdMissing,
+)
+from toolonce.store.scripts import Invocation, load
 from toolonce.store.specs import publish, published
 from toolonce.store.states import State
 from toolonce.stream.client import Client
@@ -286,3 +295,41 @@ def test_a_call_is_judged_by_the_specs_that_are_published_when_it_is_admitted(be
 
     assert (outcome.state, outcome.failure and outcome.failure.code) == (State.REFUSED, "invalid_arguments")
     assert len(bench.scene.queued_jobs()) == 1
+
+
+def test_a_full_queue_of_before_does_not_bar_a_tool_that_has_moved_to_another(bench: Bench) -> None:
+    client = bench.client
+    client.terms = replace(client.terms, queue_limit=1)
+    client.submit_calls(calls(1), turn_id="t1")
+    with pytest.raises(StoreFull):
+        client.submit_calls(calls(2), turn_id="t2")
+    bench.scene.run(publish(bench.scene.space, [replace(PAY, version="2", queue="fast")]))
+
+    assert client.submit_calls(calls(2), turn_id="t2").outcomes[0].state is State.QUEUED
+
+
+def test_a_tool_that_no_longer_has_secrets_needs_no_keys(bench: Bench) -> None:
+    bench.scene.run(publish(bench.scene.space, [replace(PAY, version="2", secret=("$.n",))]))
+    with pytest.raises(KeyringMissing):
+        bench.client.submit_calls(calls(1), turn_id="t")
+    bench.scene.run(publish(bench.scene.space, [replace(PAY, version="3")]))
+
+    assert bench.client.submit_calls(calls(1), turn_id="t").outcomes[0].state is State.QUEUED
+
+
+def test_specs_that_never_stand_still_end_in_an_error_and_store_nothing(bench: Bench) -> None:
+    versions = itertools.count(2)
+
+    class Unlucky(Connection):
+        def run(self, operation: Any) -> Any:
+            if isinstance(operation, Invocation) and operation.script.name == "admit":
+                bench.scene.run(publish(bench.scene.space, [replace(PAY, version=str(next(versions)))]))
+            return super().run(operation)
+
+    with closing(Unlucky(bench.url, namespace=bench.namespace)) as connection:
+        client = Client(connection, scope="tenant-1/talk-1")
+        with pytest.raises(StoreUnavailable, match="faster than"):
+            client.submit_calls(calls(1), turn_id="t")
+        client.close()
+
+    assert bench.admitted == 0
