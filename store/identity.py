@@ -36,7 +36,14 @@ def _framed(*parts: str | bytes) -> bytes:
     return bytes(data)
 
 
-_same = lru_cache(maxsize=256)(_framed)  # for parts that come again and again; never for arguments
+_cached = lru_cache(maxsize=256)(_framed)
+_CACHED_LENGTH = 200
+
+
+def _same(*parts: str) -> bytes:
+    """The same for parts that come again and again; never for arguments. Long ones, which a model made up, are not
+    kept."""
+    return _cached(*parts) if len(parts[-1]) <= _CACHED_LENGTH else _framed(*parts)
 
 
 def _hash(data: bytes, key: bytes | None = None) -> str:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolonce.store import identity
 from toolonce.store.identity import (
     call_key,
     canonical,
@@ -174,3 +175,11 @@ CALL_KEY = "5142ffe8665fd8b5d4d4a1308b13c531"
 INTENT_KEY = "cbcee661659028a1b81e305e5477e2d9"
 FINGERPRINT = "cef24d0549dd111695a6d7727cdddd6d"
 KEYED = "56d6f16fcdf2ae7ac6d5cf52aa959daf"
+
+
+def test_names_of_any_length_are_not_kept_in_memory() -> None:
+    before = identity._cached.cache_info().currsize
+    for at in range(20):
+        identity.fingerprint(f"{at}" * 1000, {})
+        identity.call_key("toolonce", f"{at}" * 1000, "turn", "ref")
+    assert identity._cached.cache_info().currsize == before
