@@ -16,6 +16,7 @@ elseif fields(call, 'forgotten')[1] then
 end
 local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes')
 local job = 'rq:job:' .. got[1]
+redis.call('HDEL', job, 'worker_name') -- of an attempt that is over
 redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3], unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
 local seq = redis.call('INCR', root .. 'admissions')
 each(got[6], function(lane)

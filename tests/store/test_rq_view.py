@@ -81,6 +81,14 @@ def test_a_field_that_we_leave_out_is_empty_to_rq(real_scene: Scene, rq: Queue) 
     assert job.worker_name == "worker-1"
 
 
+def test_a_retried_call_waits_in_rq_without_the_worker_that_had_it(real_scene: Scene, rq: Queue) -> None:
+    run = real_scene.start()
+    real_scene.fail(run)
+    real_scene.retry(run.call)
+    job = Job.fetch(run.idempotency_key, connection=rq.connection, serializer=JSONSerializer)
+    assert (job.get_status(), job.worker_name) == (JobStatus.QUEUED, None)
+
+
 def test_a_finished_job_leaves_rq_after_its_time(real_scene: Scene, rq: Queue) -> None:
     run = real_scene.start()
     assert rq.connection.ttl(f"rq:job:{run.idempotency_key}") == -1
