@@ -13,5 +13,10 @@ for i = 1, #ARGV, 2 do
     redis.call('HSET', root .. 'limits', ARGV[i], ARGV[i + 1])
   end
   woken = woken + rouse(ARGV[i], MOST)
+  if ARGV[i] == 'tenant:*' then
+    for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'crowded', MOST)) do
+      woken = woken + (string.sub(limit, 1, 7) == 'tenant:' and rouse(limit, MOST) or 0)
+    end
+  end
 end
 return woken

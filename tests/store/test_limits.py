@@ -127,6 +127,15 @@ def test_a_raised_or_lifted_cap_wakes_who_waits(capped: Scene) -> None:
     assert [capped.take().call for _ in range(2)] == waiting[2:]
 
 
+def test_a_raised_cap_of_every_tenant_wakes_who_waits(scene: Scene) -> None:
+    scene.run(limit(scene.space, {"tenant:*": 1}))
+    calls = [scene.submit(name, tenant=tenant) for name, tenant in (("a", "x"), ("b", "y"), ("c", "x"), ("d", "y"))]
+    for _ in calls:
+        claim_next(scene)
+    assert scene.run(limit(scene.space, {"tenant:*": 2})) == 2
+    assert {scene.take().call for _ in range(2)} == {*calls[2:]}
+
+
 def test_the_sweep_wakes_others_when_nobody_comes_for_a_woken_call(scene: Scene) -> None:
     """A tenant's calls may lie in several queues, and a queue may have no worker."""
     scene.run(limit(scene.space, {"tenant:*": 1}))
