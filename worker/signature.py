@@ -7,6 +7,7 @@ Decides by the function's signature and docstring, with pydantic, or takes an ex
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import typing
 from collections.abc import Callable
@@ -88,6 +89,7 @@ def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None =
     takes_call = parameters.pop(CONTEXT, None) is not None
     text, described = _split_doc(inspect.getdoc(function) or "")
     if schema is not None:
+        schema = _as_published(name, schema)
         _check_explicit(name, schema, parameters)
         return Signature(schema, text, takes_call)
     model = _model(name, function, parameters, described)
@@ -132,6 +134,15 @@ def _field(parameter: inspect.Parameter, hint: Any, described: dict[str, str]) -
     if text and not FieldInfo.from_annotated_attribute(hint, default).description:
         hint = typing.Annotated[hint, Field(description=text)]
     return hint, default
+
+
+def _as_published(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as others will read it, so that here and there the same is judged."""
+    try:
+        stored: dict[str, Any] = json.loads(json.dumps(schema))
+        return stored
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadTool(f"tool {name}: its schema is no JSON: {error}") from error
 
 
 def _check_explicit(name: str, schema: dict[str, Any], parameters: dict[str, inspect.Parameter]) -> None:

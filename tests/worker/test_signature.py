@@ -102,12 +102,21 @@ def test_what_is_not_exact_is_left_to_the_schema(arguments: dict[str, Any]) -> N
     assert read_signature(tool).bind_exact(arguments) is None
 
 
+def test_an_explicit_schema_is_kept_as_others_will_read_it() -> None:
+    def look(**known: int) -> None: ...
+
+    given = {"type": "object", "properties": {7: {"type": "integer"}}, "required": ("7",)}
+    kept = read_signature(look, given).schema
+
+    assert kept == {"type": "object", "properties": {"7": {"type": "integer"}}, "required": ["7"]}
+
+
 def test_an_explicit_schema_is_taken_as_it_is() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
     signature = read_signature(lambda a: a, schema)
 
-    assert signature.schema is schema
+    assert signature.schema == schema
     assert signature.bind({"a": 1}) == {"a": 1}
 
 
