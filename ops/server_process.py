@@ -23,6 +23,7 @@ from redis.retry import Retry
 from .data_folder import DataFolder, Lock, folder_errors
 from .errors import DataFolderRefused
 from .server_binary import choose_binary
+from .told_to_end import uninterrupted
 
 _ANSWER_SECONDS = 2.0  # a server that holds its data answers in well under a millisecond
 _LOG_TAIL_BYTES = 16_384
@@ -73,7 +74,8 @@ def start(folder: DataFolder, lock: Lock) -> subprocess.Popen[bytes]:
 def ask(folder: DataFolder) -> Answer | Literal["loading"] | None:
     """PING the folder's socket; None unless a server answers that says itself that it holds this very folder."""
     try:
-        with _client(folder) as client:
+        # redis-py tries int() on each fact of INFO, and Python drops a signal's exception while it words the failure.
+        with uninterrupted(), _client(folder) as client:
             client.ping()
             held: Any = client.config_get("dir")
             about: Any = client.info("server")

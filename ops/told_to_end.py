@@ -9,10 +9,11 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.02
@@ -31,10 +32,12 @@ def told_to_end() -> Iterator[None]:
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, _end)
-    hook, sys.unraisablehook = sys.unraisablehook, _hear_again
+    hook, ended = sys.unraisablehook, threading.Event()
+    sys.unraisablehook = partial(_hear_again, hook, ended)
     try:
         yield
     finally:
+        ended.set()
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -47,9 +50,13 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    heard = [number for number in (signal.SIGINT, *_ENDS) if callable(signal.getsignal(number))]
-    before = {number: signal.signal(number, lambda number, _frame: came.append(number)) for number in heard}
+    before: dict[int, Any] = {}
     try:
+        for heard in (signal.SIGINT, *_ENDS):
+            handler = signal.getsignal(heard)
+            if callable(handler):
+                before[heard] = handler
+                signal.signal(heard, lambda number, _frame: came.append(number))
         yield
     finally:
         for number, handler in before.items():
@@ -62,15 +69,21 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _hear_again(lost: sys.UnraisableHookArgs) -> None:
+def _hear_again(otherwise: Callable[[Any], object], ended: threading.Event, lost: sys.UnraisableHookArgs) -> None:
     """A signal that came while some object was being finalised is lost there, by the language's rules: given again."""
     match lost.exc_value:
-        case SystemExit(code=int(code)) if code > 128:
+        case SystemExit(code=int(code)) if code - 128 in _ENDS:
             number: int = code - 128
         case KeyboardInterrupt():
             number = signal.SIGINT
         case _:
-            sys.__unraisablehook__(lost)
+            otherwise(lost)
             return
-    # To the main thread itself: whatever it waits in has to be interrupted.
-    threading.Timer(_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, number)).start()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def again() -> None:
+        if not ended.wait(_AGAIN_S):
+            signal.pthread_kill(main, number)  # whatever the main thread waits in has to be interrupted
+
+    threading.Thread(target=again, daemon=True).start()

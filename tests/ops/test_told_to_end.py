@@ -64,6 +64,25 @@ def test_a_signal_that_comes_while_an_object_is_finalised_is_not_lost(number: si
     assert code == (-number if number is signal.SIGINT else 128 + number)
 
 
+@pytest.mark.parametrize("code", [1, 137, 255])
+def test_another_exit_in_a_finaliser_is_no_signal(code: int) -> None:
+    program = (
+        "import sys, threading\n"
+        "from toolonce.ops.told_to_end import told_to_end\n"
+        "class Finalised:\n"
+        "    def __del__(self): sys.exit(int(sys.argv[1]))\n"
+        "with told_to_end():\n"
+        "    Finalised()\n"
+        "    print(threading.active_count())\n"
+    )
+    with Child.python("-c", program, str(code)) as child:
+        ended = child.wait(20)
+
+    assert ended == 0
+    assert child.output.splitlines()[-1] == "1"
+    assert "Exception ignored" in child.output
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_in_the_middle_of_a_step_that_must_be_whole_is_heard_at_its_end(number: signal.Signals) -> None:
     with Child.python("-c", WHOLE, str(int(number))) as child:
