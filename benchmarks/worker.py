@@ -37,7 +37,7 @@ def main() -> int:
         print(f"not installed, left out: {missing.name}")
     rates = compare([rival for rival in rivals if rival.is_installed], args.calls, args.rounds)
     show(rates)
-    crunching()
+    crunching(args.rounds)
     latency.main()
     naps()
     return 0
@@ -74,11 +74,11 @@ def show(rates: dict[str, float]) -> None:
     print(f"two processes over one: {rates[TWO_OF_OURS.name] / ours:.2f}")
 
 
-def crunching() -> None:
+def crunching(rounds: int) -> None:
     """Two processes against one where handlers compute: 1 ms of the interpreter each."""
     one, two = (replace(rival, fill=partial(fill_ours, tool="crunch")) for rival in (OURS, TWO_OF_OURS))
-    rates = [drain(rival, CRUNCHES) for rival in (one, two)]
-    print(f"two processes over one, handlers that compute for 1 ms: {rates[1] / rates[0]:.2f}")
+    rates = compare([one, two], CRUNCHES, rounds)
+    print(f"two processes over one, handlers that compute for 1 ms: {rates[two.name] / rates[one.name]:.2f}")
 
 
 def naps() -> None:
