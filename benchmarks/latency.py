@@ -2,10 +2,10 @@
 
 Run: .venv/bin/python benchmarks/latency.py
 
-Each is compared with a plain command that redis-py sends to the same server, over TCP too and in the same rhythm: a lone
-submit with lone durable SETs, all after a pause in which every process fell asleep; replays in a row with GETs in a row.
-What the same commands take without a pause, and over our own connection, which is quicker than redis-py, is shown
-beside.
+Each is compared with a plain command that redis-py sends to the same server, over TCP too and in the same rhythm: a
+lone submit with lone durable SETs, all after a pause in which every process fell asleep; replays in a row with GETs in
+a row. What the same commands take without a pause, and over our own connection, which is quicker than redis-py, is
+shown beside.
 """
 
 from __future__ import annotations
