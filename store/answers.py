@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .errors import CorruptRecord
@@ -35,7 +36,8 @@ class _Answer(NamedTuple):
 
 ANSWER_FIELDS = _Answer._fields
 _STATES = {state.value: (state, state.is_settled) for state in State}
-_decode = json.JSONDecoder().decode
+_JSON = json.JSONDecoder()
+_scan: Callable[[str, int], tuple[Any, int]] = _JSON.scan_once  # type: ignore[attr-defined]  # unknown to typeshed
 
 
 def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False, conflict: bool = False) -> Outcome:
@@ -114,4 +116,10 @@ def failure_json(failure: Failure | None) -> str:
 
 
 def _json(stored: str | None) -> Any:
-    return _decode(stored) if stored else None
+    if not stored:
+        return None
+    try:
+        value, end = _scan(stored, 0)
+    except StopIteration:
+        end = -1
+    return value if end == len(stored) else _JSON.decode(stored)  # blanks around it, or no JSON
