@@ -196,6 +196,7 @@ class Submitting:
             KeyringMissing: a tool with secret fields and no keys.
             StoreFull: nothing was stored.
             StoreUnavailable: the published specs never stood still; nothing was stored.
+            StoreMisuse: a tool name or call id that is no UTF-8 text; nothing was stored.
         """
         found = identified(self.terms, self.turn_id, self.calls, self.intent)
         known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
@@ -209,6 +210,9 @@ class Submitting:
         self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
     ) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
         """Admit what is not known; judged anew for as long as the published specs change meanwhile."""
+        for call in self.calls:
+            _require_utf8("tool name", call.tool)
+            _require_utf8("call id", call.call_id or "")
         # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
         wanted = [self.entry is not None or outcome is None for outcome in known]
         turn, request_id = self.terms.turn(self.turn_id), uuid.uuid4().hex
