@@ -19,7 +19,7 @@ from redis.exceptions import ResponseError
 
 from ..store.admission import InboxEntry
 from ..store.connection import Connection
-from ..store.errors import KeyringMissing, NoToolsPublished, StoreError, StoreFull
+from ..store.errors import CorruptRecord, NoToolsPublished, StoreError, StoreFull, StoreMisuse
 from ..store.inboxes import park
 from ..store.keyring import Keyring
 from .client import drive
@@ -168,7 +168,7 @@ class Consumer:
             log.warning("inbox entry %s of tenant %s waits: %s", delivered.entry, delivered.tenant, error)
             self._owes = True
             return False
-        except (StreamError, KeyringMissing, ValueError, RecursionError) as error:
+        except (StreamError, StoreMisuse, CorruptRecord, ValueError, RecursionError) as error:
             self._park(place, delivered, str(error))
         return True
 
