@@ -48,7 +48,7 @@ def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False,
     """
     try:
         return _read(key, reply, replayed=replayed, conflict=conflict)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but of another shape
         raise CorruptRecord(f"call {key}: its record cannot be read: {error}") from error
 
 

@@ -219,7 +219,7 @@ def test_what_is_stored_is_answered_whatever_specs_are_published(scene: Scene) -
     assert (outcome.value, outcome.replayed) == (7, True)
 
 
-@pytest.mark.parametrize("damage", ["", "{", "5 6", "\n", "no JSON"])
+@pytest.mark.parametrize("damage", ["", "{", "5 6", "\n", "no JSON", "[" * 100_000])
 def test_a_record_that_cannot_be_read_is_an_error_and_never_a_shorter_turn(scene: Scene, damage: str) -> None:
     run = scene.start("a")
     scene.settle(run, 7)
@@ -227,5 +227,10 @@ def test_a_record_that_cannot_be_read_is_an_error_and_never_a_shorter_turn(scene
     if damage:
         with pytest.raises(CorruptRecord, match=run.call):
             scene.lookup(scene.call("a"), scene.call("b"))
+        scene.store.redis.hset(
+            f"{scene.space.root}call:{run.call}", mapping={"result": "7", "marks": "[1]", "forgotten": "1"}
+        )
+        with pytest.raises(CorruptRecord, match=run.call):
+            scene.lookup(scene.call("a"))
     else:
         assert [found and found.value for found in scene.lookup(scene.call("a"), scene.call("b"))] == [None, None]
