@@ -47,10 +47,21 @@ def find_foreign_reference(schema: dict[str, Any]) -> str | None:
                 found = resolver.lookup(reference)
             except (Unresolvable, ValueError):  # ValueError: no URL
                 return str(reference)
+            if not isinstance(found.contents, (dict, bool)):  # a place in it, but no schema
+                return str(reference)
             pending.append((found.contents, found.resolver))
         inner = map(DRAFT202012.create_resource, DRAFT202012.subresources_of(part))
         pending.extend((resource.contents, resolver.in_subresource(resource)) for resource in inner)
     return None
+
+
+def is_endless(schema: dict[str, Any]) -> bool:
+    """Whether a schema refers to itself at once, without a step into the arguments."""
+    try:
+        list(_validator(schema).iter_errors({}))
+    except RecursionError:
+        return True
+    return False
 
 
 def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
@@ -61,8 +72,11 @@ def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
     try:
         found = list(_validator(schema).iter_errors(arguments))
     except Unresolvable as error:  # published by an earlier release, which did not look for such
-        words = f"the arguments cannot be judged: the tool's schema refers to {error.ref!r}, which it does not hold"
-        return Failure("invalid_arguments", words, {"errors": []})
+        return _not_judged(f"refers to {error.ref!r}, which it does not hold")
+    except RecursionError:
+        return _not_judged("refers to itself without end, or the arguments are too deep")
+    except TypeError:
+        return _not_judged("refers to what is no schema")
     if not found:
         return None
     found.sort(key=lambda error: list(map(str, error.path)))
@@ -72,6 +86,10 @@ def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
     return Failure(
         "invalid_arguments", f"the arguments do not fit the tool's schema: {lines}{more}", {"errors": errors}
     )
+
+
+def _not_judged(why: str) -> Failure:
+    return Failure("invalid_arguments", f"the arguments cannot be judged: the tool's schema {why}", {"errors": []})
 
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:

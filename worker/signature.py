@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from ..store.outcomes import Failure
-from ..store.validation import check_schema, find_foreign_reference
+from ..store.validation import check_schema, find_foreign_reference, is_endless
 from .errors import BadTool
 
 CONTEXT = "call"
@@ -154,6 +154,8 @@ def _check_explicit(name: str, schema: dict[str, Any], parameters: dict[str, ins
             f"tool {name}: its schema refers to {foreign!r}, which it does not hold; nothing is fetched, so put that "
             "under $defs and refer to '#/$defs/...'"
         )
+    if is_endless(schema):
+        raise BadTool(f"tool {name}: its schema refers to itself without end")
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     unknown = sorted(set(schema.get("properties", ())) - set(parameters))

@@ -153,6 +153,7 @@ FOREIGN: dict[str, dict[str, Any]] = {
     "in a file": {"properties": {"a": {"$ref": "file:///etc/hostname"}}},
     "to a place it has not": {"properties": {"a": {"$ref": "#/$defs/none"}}},
     "to no URL": {"properties": {"a": {"$ref": "http://["}}},
+    "to what is no schema": {"$ref": "#/enum/0", "enum": [1]},
 }
 
 
@@ -162,6 +163,21 @@ def test_a_schema_that_refers_to_what_it_does_not_hold_is_refused_at_registratio
         read_signature(lambda a: a, FOREIGN[where])
 
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}])
+def test_a_schema_that_refers_to_itself_without_end_is_refused_at_registration(schema: dict[str, Any]) -> None:
+    with pytest.raises(BadTool, match="refers to itself without end"):
+        read_signature(lambda a: a, schema)
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"$ref": "#/enum/0", "enum": [1]}, {"$ref": "#/$defs/none"}])
+def test_arguments_that_a_published_schema_cannot_judge_are_refused_and_nothing_is_raised(
+    schema: dict[str, Any],
+) -> None:
+    refused = validate(schema, {"a": 1})
+    assert refused is not None
+    assert "cannot be judged" in refused.message
 
 
 OWN: dict[str, dict[str, Any]] = {
