@@ -4,18 +4,22 @@
 -- ARGV    = per limit: tool:<name> | tenant:<name> | tenant:* (every tenant without a cap of its own), cap or "" for none
 -- RETURNS number of calls woken
 -- INVARIANT a lowered cap stops no running call; it only lets no more in.
-local MOST = 1000 -- calls woken per limit in this step; the sweep wakes the rest
+local MOST = 1000 -- calls woken in this step; the sweep wakes the rest
 local woken = 0
+local function let_in(limit)
+  woken = woken + rouse(limit, MOST - woken)
+end
 for i = 1, #ARGV, 2 do
   if ARGV[i + 1] == '' then
     redis.call('HDEL', root .. 'limits', ARGV[i])
   else
     redis.call('HSET', root .. 'limits', ARGV[i], ARGV[i + 1])
   end
-  woken = woken + rouse(ARGV[i], MOST)
-  if ARGV[i] == 'tenant:*' then
-    for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'crowded', MOST)) do
-      woken = woken + (string.sub(limit, 1, 7) == 'tenant:' and rouse(limit, MOST) or 0)
+  let_in(ARGV[i])
+  local others = ARGV[i] == 'tenant:*' and redis.call('SRANDMEMBER', root .. 'crowded', MOST) or {}
+  for _, limit in ipairs(others) do
+    if string.sub(limit, 1, 7) == 'tenant:' then
+      let_in(limit)
     end
   end
 end
