@@ -59,8 +59,10 @@ def uninterrupted() -> Iterator[None]:
                 signal.signal(heard, lambda number, _frame: came.append(number))
         yield
     finally:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, before)  # or one of them leaves the others unrestored
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if came:
             signal.raise_signal(came[0])
 
