@@ -84,8 +84,9 @@ def worker(url: str, *, killed: str = "") -> Iterator[subprocess.Popen[bytes]]:
 def main() -> int:
     """Kill a worker after the effect, let another one find out what happened, and count the invoices."""
     from .embedded import transient_server
+    from .told_to_end import told_to_end
 
-    with transient_server() as server, Client(server.url, scope="example") as client:
+    with told_to_end(), transient_server() as server, Client(server.url, scope="example") as client:
         os.environ[DATABASE] = str(server.folder / "invoices.sqlite")  # for the workers, too
         with worker(server.url, killed="after_effect") as doomed:
             batch = _submitted(client)

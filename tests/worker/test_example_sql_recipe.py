@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
+from tests.support.leftovers import leftover_processes
 from tests.support.processes import Child
+from tests.support.wait import wait_until
 from tests.support.workers import LEASE_MS, Site
 from toolonce.ops import example_sql_recipe as recipe
 from toolonce.store.crashpoints import VARIABLE
@@ -40,3 +44,16 @@ def test_the_recipe_shows_itself_when_it_is_run() -> None:
         example.wait_for_line(r"succeeded, \{'invoice': 1\}")
         example.wait_for_line("invoices in the end: 1")
         assert example.wait() == 0
+
+
+def test_a_recipe_that_is_told_to_end_leaves_no_worker_behind() -> None:
+    def workers() -> list[str]:
+        return [command for command in leftover_processes().values() if "example_sql_recipe:tools" in command]
+
+    with Child.python("-m", "toolonce.ops.example_sql_recipe") as example:
+        example.wait_for_line("killed after the effect: 1 invoice")
+        wait_until(workers, description="another worker is there")
+        example.signal(signal.SIGTERM)
+        assert example.wait() == 128 + signal.SIGTERM
+
+    wait_until(lambda: not workers(), description="no worker is left")
