@@ -265,18 +265,13 @@ def test_what_cannot_be_read_is_parked_with_the_reason_and_blocks_nobody(
     assert (consumer.admitted, consumer.parked) == (1, 1)
 
 
-def test_a_stored_record_that_cannot_be_read_parks_what_asks_for_it_and_blocks_nobody(
-    box: Inbox, consumer: Consumer
-) -> None:
+def test_a_stored_call_that_cannot_be_read_parks_its_entry_and_blocks_nobody(box: Inbox, consumer: Consumer) -> None:
     fields = {"scope": "talk", "turn": "1", "calls": [pay(1)]}
     box.add(**fields)
     consumer.step(0.01)
-    run = box.bench.run_next("done")
-    box.redis.hset(f"{box.bench.namespace}:call:{run.call}", "result", "{")
-    entry = box.add(**fields)
-    good = box.add(scope="talk", turn="good", calls=[pay(1)])
+    box.redis.hset(f"{box.bench.namespace}:call:{box.bench.run_next().call}", "result", "{")
+    entry, good = box.add(**fields), box.add(scope="talk", turn="good", calls=[pay(1)])
     assert consumer.step(0.01) == 2
-
     assert [(parked[1], "cannot be read" in parked[2]) for parked in box.parked()] == [(entry, True)]
     assert len(box.answers(good)) == 1
 
