@@ -65,18 +65,18 @@ class Link:
         """
         if isinstance(operation, Query):
             commands = operation.commands
-            return operation.read(self._persist(lambda: self._exchange_all(commands)))
+            return operation.read(self._persist(lambda: self._exchange(commands)))
         invocation = operation
         return invocation.read(self._persist(lambda: self._evaluate(invocation)))
 
     def command(self, *args: Arg) -> Any:
         """One plain command that may be sent again after a lost reply (reads, SUBSCRIBE-like, idempotent writes)."""
-        return self._persist(lambda: self._exchange(args))
+        return self._persist(lambda: self._exchange([args])[0])
 
     def once(self, *args: Arg, timeout: float | None = None) -> Any:
         """One plain command, never sent again (BLMOVE). Raises redis-py's errors as they are; the link stays usable."""
         try:
-            return self._exchange(args, timeout=timeout)
+            return self._exchange([args], timeout=timeout)[0]
         except LOST:
             self._raw.disconnect()
             raise
@@ -86,32 +86,20 @@ class Link:
 
     def _evaluate(self, invocation: Invocation[Any]) -> Any:
         try:
-            return self._exchange(invocation.command())
+            return self._exchange([invocation.command()])[0]
         except NoScriptError:
-            return self._exchange(invocation.full_command())
+            return self._exchange([invocation.full_command()])[0]
 
-    def _exchange(self, args: tuple[Arg, ...], timeout: float | None = None) -> Any:
-        raw = self._raw
+    def _exchange(self, commands: Sequence[tuple[Arg, ...]], timeout: float | None = None) -> list[Any]:
+        """Several commands in one round trip."""
+        raw, waiting = self._raw, {} if timeout is None else {"timeout": timeout}
         try:
             # Packed by hiredis itself: redis-py's packer looks at each argument in Python, a tenth of a worker's time.
-            raw.send_packed_command((pack(args),), check_health=False)
-            if timeout is None:
-                return raw.read_response()
-            return raw.read_response(timeout=timeout, disconnect_on_error=True)
-        except ResponseError:
-            raise
-        except BaseException:  # also a signal's: a reply left unread must never answer the next question
-            raw.disconnect()
-            raise
-
-    def _exchange_all(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
-        """Several commands in one round trip."""
-        raw = self._raw
-        try:
             raw.send_packed_command((b"".join(map(pack, commands)),), check_health=False)
-            return [raw.read_response() for _ in commands]
-        except BaseException:  # also an answer that is an error: those behind it are left unread
-            raw.disconnect()
+            return [raw.read_response(**waiting) for _ in commands]
+        except BaseException as error:  # also a signal's: a reply left unread must never answer the next question
+            if not isinstance(error, ResponseError) or len(commands) > 1:
+                raw.disconnect()
             raise
 
     def _persist(self, attempt: Callable[[], Any]) -> Any:

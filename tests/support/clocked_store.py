@@ -72,11 +72,10 @@ class ClockedStore:
     def run(self, operation: Operation[T]) -> T:
         if isinstance(operation, Query):
             return self._ask(operation)
-        invocation = operation
-        clocked = replace(invocation, script=with_test_clock(invocation.script))
+        clocked = replace(operation, script=with_test_clock(operation.script))
         if self.connection is not None:
             return self.connection.run(clocked)
-        return invocation.read(self._evaluate(clocked))
+        return operation.read(self._evaluate(clocked))
 
     def close(self) -> None:
         patterns = (f"{self.space.root}*", f"rq:*:{self.space.name}.*")
