@@ -75,7 +75,7 @@ def _preludes(words: list[str], script: str) -> str:
     """The preludes without the functions that the script never comes to: one that is made in Lua, and collected
     again, costs as much time as a command does, called or not.
 
-    A prelude in brackets is itself a function; when it is called it makes the prelude's and hands them out.
+    A prelude in brackets is itself a function; when it is first called it makes the prelude's, and hands them out.
     """
     sources = {word: _source(f"_{word.strip('()')}") for word in words}
     used = _used("".join(sources.values()), script)
@@ -88,7 +88,10 @@ def _preludes(words: list[str], script: str) -> str:
 
 def _on_demand(name: str, source: str) -> str:
     made = ",\n".join(f"  {function} = {function}" for function in _functions(source))
-    return f"local function {name}()\n{source}return {{\n{made}\n}}\nend\n"
+    return (
+        f"local {name}_made\nlocal function {name}()\nif {name}_made then return {name}_made end\n"
+        f"{source}{name}_made = {{\n{made}\n}}\nreturn {name}_made\nend\n"
+    )
 
 
 def _used(preludes: str, script: str) -> set[str]:

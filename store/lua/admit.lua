@@ -26,13 +26,6 @@ local function take_list()
 end
 local job_from, job_to = take_list()
 
--- What most admissions never come to.
-local rare
-local function flow_of()
-  rare = rare or flow()
-  return rare
-end
-
 local function store_pointer(asked, status)
   redis.call('HSET', 'rq:job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
     'status', status, unpack(ARGV, job_from, job_to))
@@ -111,7 +104,7 @@ end
 -- repeat; under whatever key of the keyring it was stored.
 local function find_twin(spec)
   for i = spec.fp_from, spec.fp_to do
-    local twin = redis.call('ZRANGE', flow_of().twins_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
+    local twin = redis.call('ZRANGE', flow().twins_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
     if twin then
       return twin
     end
@@ -139,7 +132,7 @@ local function place(spec, more)
     return state, reason
   elseif more.duplicate_of then
     return 'held', 'duplicate'
-  elseif open > 0 or (asked.lanes and not flow_of().is_next(call, asked.lanes)) then
+  elseif open > 0 or (asked.lanes and not flow().is_next(call, asked.lanes)) then
     return 'held', 'order'
   end
   return state, reason
@@ -168,9 +161,9 @@ end
 -- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
 local function settle_in(call, state, reason, spec)
   if state == 'held' then
-    flow_of().wait_held(call, spec.asked.tool, reason, spec.approval)
+    flow().wait_held(call, spec.asked.tool, reason, spec.approval)
   elseif state == 'refused' and spec.state ~= 'refused' then
-    flow_of().arrive(call, state, spec.asked.tool, flow_of().know(call))
+    flow().arrive(call, state, spec.asked.tool, flow().know(call))
   elseif state == 'refused' then
     redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
   end
@@ -191,7 +184,7 @@ local function admit(spec)
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
   if asked.hold_duplicates and state ~= 'refused' then
-    flow_of().join_twins(call)
+    flow().join_twins(call)
   end
   settle_in(call, state, reason, spec)
 end
@@ -211,7 +204,7 @@ local function answer_on_stream(spec, verdict)
     redis.call('HSET', record_of(call), 'answers', got[2] and got[2] .. '\n' .. line or line)
   end
   if not OPEN[got[1]] or got[1] == 'unknown' then
-    flow_of().tell_harness(call, line)
+    flow().tell_harness(call, line)
   end
 end
 
@@ -232,7 +225,7 @@ end
 local acknowledged = inbox ~= '' and redis.call('XACK', inbox, group, entry) == 1
 if acknowledged and answers ~= '' then
   redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
-  flow_of().keep_answers(answers)
+  flow().keep_answers(answers)
 end
 local out = { 'ok' }
 for _, spec in ipairs(calls) do

@@ -46,9 +46,8 @@ end
 highest_fence(seen)
 if effect == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
   event.reason = 'store_went_back'
-  local rare = flow()
-  rare.transition(call, 'queued', 'held', event)
-  rare.wait_held(call, tool, event.reason)
+  flow().transition(call, 'queued', 'held', event)
+  flow().wait_held(call, tool, event.reason)
   return { 'held', 'store_went_back' }
 end
 
