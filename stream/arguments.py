@@ -123,13 +123,13 @@ def judge_free_text(pieces: list[Any]) -> Judged:
     if pieces and not _are_texts(pieces):
         raise Unusable("free text came as something else")
     text = joined(pieces)
-    return Judged(None, text, "lone_surrogate") if _has_lone_surrogate(text) else Judged(text, text)
+    return Judged(text, text) if encodable(text) else Judged(None, text, "lone_surrogate")
 
 
 def joined(pieces: list[str]) -> str:
     """The pieces as one text; a surrogate pair that was split between two of them is put together."""
     text = "".join(pieces)
-    return join_surrogates(text) if _has_lone_surrogate(text) else text
+    return text if encodable(text) else join_surrogates(text)
 
 
 def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
@@ -195,12 +195,12 @@ def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
     if isinstance(value, str):
         if isinstance(value, Mark):
             found.add("too_deep" if value is TOO_DEEP else "too_large")
-        elif _has_lone_surrogate(value):
+        elif not encodable(value):
             found.add("lone_surrogate")
     elif isinstance(value, dict):
         if type(value) is Repeated:
             found.add("duplicate_key")
-        if _has_lone_surrogate("".join(value)):  # of all names at once
+        if not encodable("".join(value)):  # of all names at once
             found.add("lone_surrogate")
         return value.values()
     elif isinstance(value, list):
@@ -222,11 +222,12 @@ def _is_longer(value: int, digits: int) -> bool:
         return True
 
 
-def _has_lone_surrogate(text: str) -> bool:
+def encodable(text: str) -> bool:
+    """Whether the text can be written as UTF-8 at all; half a surrogate pair cannot."""
     if text.isascii():
-        return False
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return False
+    return True

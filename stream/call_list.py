@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .arguments import judge_value
+from .arguments import encodable, judge_value
 from .json_scan import members
 from .judging import Asked
 from .limits import Limits
@@ -42,17 +42,9 @@ def _from_json(position: int, item: Any) -> Asked:
         raise ValueError(f"calls[{position}].id: expected text")
     if isinstance(arguments, dict) and (reason := judge_value(arguments, Limits()).reason):
         raise ValueError(f"calls[{position}].arguments: {reason}")  # as a decoder would refuse them
-    if not _has_utf8([item["name"], call_id, arguments]):
+    if not encodable(json.dumps([item["name"], call_id, arguments], ensure_ascii=False)):
         raise ValueError(f"calls[{position}]: half of a surrogate pair is no text")
     return Asked(item["name"], arguments, call_id, kind)
-
-
-def _has_utf8(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _no_constant(name: str) -> Any:

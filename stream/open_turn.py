@@ -8,7 +8,7 @@ from __future__ import annotations
 from json import dumps
 from typing import Any
 
-from .arguments import joined
+from .arguments import encodable, joined
 from .drafts import CallComplete, CallOpened, DraftQueue
 from .limits import LimitPassed, Limits
 from .turn import Kind, ProviderError, TurnOutcome
@@ -211,14 +211,3 @@ class OpenCall:
             return value
         self._violations.note(f"a call's {what} is no usable text")
         return None
-
-
-def encodable(text: str) -> bool:
-    """Whether the text can be written as UTF-8 at all; half a surrogate pair cannot."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

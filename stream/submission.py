@@ -23,8 +23,8 @@ from ..store.outcomes import Outcome
 from ..store.query import Operation
 from ..store.specs import Published, published
 from .answering import tell_answers
+from .arguments import encodable
 from .judging import Asked, Judge
-from .open_turn import encodable
 from .tracing import traceparent
 from .turn import RejectedCall, ToolCall, TurnResult
 
