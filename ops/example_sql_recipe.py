@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from ..store.crashpoints import VARIABLE as CRASH_POINT
-from ..store.errors import NoToolsPublished
 from ..store.outcomes import Outcome
-from ..stream.batch import Batch
 from ..stream.client import Client
 from ..stream.turn import ToolCall
 from ..worker import Call, DidNotHappen, Registry
@@ -67,47 +64,27 @@ def find_invoice(customer: str, cents: int, *, call: Call) -> dict[str, int]:
     return {"invoice": row[0]}
 
 
-@contextmanager
-def worker(url: str, *, killed: str = "") -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process for this tool; one that kills itself (SIGKILL) at a named point, where one is given."""
-    tool = f"{__package__}.example_sql_recipe:tools"
-    command = [sys.executable, "-m", __package__, "work", "--tools", tool, "--redis", url]
-    options = ["--lease", "1s", "--log-level", "error"]  # a short lease: the death is noticed while one watches
-    environment = os.environ | {CRASH_POINT: killed}
-    with subprocess.Popen([*command, *options], env=environment, start_new_session=True) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-
-
 def main() -> int:
     """Kill a worker after the effect, let another one find out what happened, and count the invoices."""
-    from .embedded import transient_server
-    from .told_to_end import told_to_end
+    from . import example_stage  # not for workers, who import this module for its tools
 
-    with told_to_end(), transient_server() as server, Client(server.url, scope="example") as client:
+    # A short lease: the death is noticed while one watches.
+    here = ("example_sql_recipe", "--lease", "1s", "--log-level", "error")
+    with example_stage.server() as server, Client(server.url, scope="example") as client:
         os.environ[DATABASE] = str(server.folder / "invoices.sqlite")  # for the workers, too
-        with worker(server.url, killed="after_effect") as doomed:
-            batch = _submitted(client)
+        with example_stage.worker(server.url, *here, **{CRASH_POINT: "after_effect"}) as doomed:
+            example_stage.wait_for_tools(client)
+            call = ToolCall("create_invoice", {"customer": "acme", "cents": 990}, "call_1", "function", 0)
+            batch = client.submit_calls([call], turn_id="turn 1")
             doomed.wait(timeout=60)
         _say(f"the worker was killed after the effect: {_invoices()} invoice is written, and Redis knows of no result")
-        with worker(server.url):
+        with example_stage.worker(server.url, *here):
             [outcome] = batch.wait(timeout=60)
             _say(f"its lease ran out: the call is {outcome.state}, and nobody guesses")
             outcome = _read_back(client)
         _say(f"another worker looked for the call's key in the books: {outcome.state}, {outcome.value}")
         _say(f"invoices in the end: {_invoices()}")
         return 0 if (_invoices(), outcome.value) == (1, {"invoice": 1}) else 1
-
-
-def _submitted(client: Client) -> Batch:
-    call = ToolCall("create_invoice", {"customer": "acme", "cents": 990}, "call_1", "function", 0)
-    while True:
-        try:
-            return client.submit_calls([call], turn_id="turn 1")
-        except NoToolsPublished:  # the worker publishes its tools when it starts
-            time.sleep(0.05)
 
 
 def _read_back(client: Client) -> Outcome:

@@ -6,11 +6,8 @@ cities one after the other and at once, and prints both times.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from ..stream.client import Client
 from ..stream.turn import ToolCall
@@ -35,38 +32,20 @@ def ask(client: Client, *, ordered: bool, turn_id: str) -> tuple[float, list[str
     return time.monotonic() - started, [outcome.value for outcome in outcomes]
 
 
-@contextmanager
-def worker(url: str) -> Iterator[None]:
-    """A worker process for these tools, ready when this returns."""
-    command = [sys.executable, "-m", __package__, "work", "--tools", f"{__package__}.example_three_cities:tools"]
-    with subprocess.Popen([*command, "--redis", url, "--log-level", "warning"], start_new_session=True) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 def main() -> int:
-    from .embedded import transient_server
+    from . import example_stage  # not for workers, who import this module for its tools
 
-    with transient_server() as server, worker(server.url), Client(server.url, scope="example") as client:
-        _until_ready(client)
+    with (
+        example_stage.server() as server,
+        example_stage.worker(server.url, "example_three_cities", "--log-level", "warning"),
+        Client(server.url, scope="example") as client,
+    ):
+        example_stage.wait_for_tools(client)
+        ask(client, ordered=False, turn_id="warm-up")
         in_turn, answers = ask(client, ordered=True, turn_id="in turn")
         at_once, same = ask(client, ordered=False, turn_id="at once")
     sys.stdout.write(f"one after the other {in_turn:.2f} s, at once {at_once:.2f} s: {', '.join(answers)}\n")
     return 0 if answers == same else 1
-
-
-def _until_ready(client: Client) -> None:
-    """The worker publishes its tools when it starts; until then nothing can be admitted."""
-    from ..store.errors import NoToolsPublished
-
-    while True:
-        try:
-            ask(client, ordered=False, turn_id="warm-up")
-            return
-        except NoToolsPublished:
-            time.sleep(0.05)
 
 
 if __name__ == "__main__":
