@@ -36,6 +36,18 @@ def _served(keys: list[str]) -> Registry:
     return registry
 
 
+def _submit_to_stay_held(
+    site: Site, registry: Registry, monkeypatch: pytest.MonkeyPatch, *, sealed: str, known: str
+) -> str:
+    """A call sealed with some keys, given back by a worker that knows only others; its key."""
+    key = _submit(site, sealed).key
+    monkeypatch.setenv(keyring.VARIABLE, known)
+    with site.worker_here(registry):
+        held = site.wait_for(key, State.HELD)
+    assert held.stored["reason"] == "no_worker"
+    return key
+
+
 def test_a_rotation_causes_no_conflict_and_changes_no_stored_key(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     forwarded: list[str] = []
     registry = _served(forwarded)
@@ -87,13 +99,8 @@ def test_a_process_that_knows_only_the_old_key_can_do_nothing_with_what_the_new_
     forwarded: list[str] = []
     registry = _served(forwarded)
     site.publish(registry)
-    key = _submit(site, f"{NEW},{OLD}").key
+    _submit_to_stay_held(site, registry, monkeypatch, sealed=f"{NEW},{OLD}", known=OLD)
 
-    monkeypatch.setenv(keyring.VARIABLE, OLD)
-    with site.worker_here(registry):
-        held = site.wait_for(key, State.HELD)
-
-    assert held.stored["reason"] == "no_worker"
     assert _submit(site, OLD).conflict
     assert not forwarded
 
@@ -129,12 +136,7 @@ def test_a_call_sealed_with_a_key_that_is_gone_waits_for_a_worker_that_has_it(
     forwarded: list[str] = []
     registry = _served(forwarded)
     site.publish(registry)
-    key = _submit(site, OLD).key
-
-    monkeypatch.setenv(keyring.VARIABLE, NEW)
-    with site.worker_here(registry):
-        held = site.wait_for(key, State.HELD)
-    assert held.stored["reason"] == "no_worker"
+    key = _submit_to_stay_held(site, registry, monkeypatch, sealed=OLD, known=NEW)
     assert not forwarded
 
     monkeypatch.setenv(keyring.VARIABLE, f"{NEW},{OLD}")
