@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
-from . import logs, standard_streams
+from . import standard_streams
 from .exit_codes import ExitCode, code_of, explain
 from .told_to_end import told_to_end
 
@@ -74,7 +74,6 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing that can be explained in a line leaves a traceback."""
     standard_streams.prepare()
-    logs.keep_turns_to_commands()
     try:
         args = build_parser().parse_args(arguments)
         with told_to_end():

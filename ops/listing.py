@@ -37,8 +37,8 @@ class Wanted:
     scope: str | None = None
     worker: str | None = None
     error: str | None = None
-    since_ms: int | None = None
-    before_ms: int | None = None
+    since_us: int | None = None
+    before_us: int | None = None
     newest_first: bool = True
     cursor: str | None = None
     step: int = STEP
@@ -87,8 +87,8 @@ def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] =
         scope=args.scope,
         worker=args.worker,
         error=args.error,
-        since_ms=None if args.since is None else now - args.since,
-        before_ms=None if args.older_than is None else now - args.older_than,
+        since_us=None if args.since is None else (now - args.since) * 1000,
+        before_us=None if args.older_than is None else (now - args.older_than) * 1000,
     )
 
 
@@ -107,7 +107,7 @@ def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
         if len(found.rows) == limit or found.looked_at == LOOK_MOST:
             return found
         found.looked_at += 1
-        found.next = f"{row.entered_at}-{row.key}"
+        found.next = f"{row.entered_us}-{row.key}"
         if wish.fits(row):
             found.rows.append(row)
     found.next = None
@@ -131,27 +131,27 @@ def _merged(connection: Connection, wish: Wanted) -> Iterator[Row]:
 def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[Row]:
     """Calls of one state. Each step starts at the last row's moment, past the rows already seen of that moment, so
     that calls which come and go meanwhile shift nothing."""
-    span = Span(wish.newest_first, wish.since_ms, wish.before_ms, most=wish.step)
+    span = Span(wish.newest_first, wish.since_us, wish.before_us, most=wish.step)
     while True:
         rows = connection.run(page(connection.space, state, span)).rows
         yield from rows
         if len(rows) < wish.step:
             return
-        edge = rows[-1].entered_at
-        same = sum(row.entered_at == edge for row in rows)
+        edge = rows[-1].entered_us
+        same = sum(row.entered_us == edge for row in rows)
         seen = same + span.offset if same == len(rows) else same
         if wish.newest_first:
-            span = replace(span, offset=seen, before_ms=edge)
+            span = replace(span, offset=seen, before_us=edge)
         else:
-            span = replace(span, offset=seen, after_ms=edge)
+            span = replace(span, offset=seen, after_us=edge)
 
 
 def _narrowed(wish: Wanted, start: tuple[int, str] | None) -> Wanted:
     if start is None:
         return wish
     if wish.newest_first:
-        return replace(wish, before_ms=min(start[0], wish.before_ms or start[0]))
-    return replace(wish, since_ms=max(start[0], wish.since_ms or 0))
+        return replace(wish, before_us=min(start[0], wish.before_us or start[0]))
+    return replace(wish, since_us=max(start[0], wish.since_us or 0))
 
 
 def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
@@ -164,7 +164,7 @@ def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
 
 
 def _place(row: Row) -> tuple[int, str]:
-    return row.entered_at, row.key
+    return row.entered_us, row.key
 
 
 def _fits_scope(wish: str | None, scope: str) -> bool:

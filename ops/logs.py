@@ -32,13 +32,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--log-level", metavar="LEVEL", help=f"debug, info, warning, error; else {LEVEL}, else info")
 
 
-def keep_turns_to_commands() -> None:
-    """How a turn ended is shown by the command that read it, once; without logs set up, it is not logged as well."""
-    logger = logging.getLogger("toolonce.stream")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-
-
 def set_up(args: argparse.Namespace) -> None:
     """Send the logs of toolonce to stderr in the chosen form."""
     chosen = args.log or os.environ.get(LOG) or ("console" if sys.stderr.isatty() else "json")

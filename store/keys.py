@@ -4,7 +4,7 @@
 <ns>:turn:<turn key>   hash    call key -> position
 <ns>:history:<key>     list    the call's last events, JSON lines
 <ns>:evidence:<key>    list    outcomes that came too late to count
-<ns>:in:<state>        zset    calls in a state by the time they entered it (ms)
+<ns>:in:<state>        zset    calls in a state by the time they entered it (ms, with microseconds: a total order)
 <ns>:tombs:<state>     zset    settled calls whose body is gone
 <ns>:leases            zset    running calls by the end of their lease (ms)
 <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
@@ -29,7 +29,7 @@
 <ns>:wake:<turn key>   channel a call of the turn came to rest
 <ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants
 <ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
-<ns>:aborted           zset    provider turns that were lost, by when (ms), capped
+<ns>:aborted           zset    provider turns that were lost, by when (ms, with microseconds), capped
 <ns>:journal:<scope>   hash    what a conversation has come to, by number
 <ns>:parked            stream  inbox entries that could not be read, with the reason
 rq:*                   RQ's own keys; queue names are <ns>.<queue>

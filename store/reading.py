@@ -54,12 +54,18 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a page."""
+    """One line of a page. `entered_us`: when it entered the state, microseconds of Redis time; calls of one turn that
+    were admitted in one step have theirs in call order."""
 
     key: str
     state: State
-    entered_at: int
+    entered_us: int
     fields: dict[str, str]
+
+    @property
+    def entered_at(self) -> int:
+        """The same in ms."""
+        return self.entered_us // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +147,31 @@ def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Which calls of a state a page shows: those that entered it in [after_ms, before_ms], None for no bound."""
+    """Which calls of a state a page shows: those that entered it in [after_us, before_us], microseconds of Redis
+    time, None for no bound."""
 
     newest_first: bool = True
-    after_ms: int | None = None
-    before_ms: int | None = None
+    after_us: int | None = None
+    before_us: int | None = None
     offset: int = 0
     most: int = 50
 
 
 def page(space: Namespace, state: State, span: Span = Span()) -> Invocation[Page]:
     """One page of the calls in a state, by the time they entered it."""
-    after = "-inf" if span.after_ms is None else str(span.after_ms)
-    before = "+inf" if span.before_ms is None else str(span.before_ms)
+    after = "-inf" if span.after_us is None else _score(span.after_us)
+    before = "+inf" if span.before_us is None else _score(span.before_us)
     args = (state, "new" if span.newest_first else "old", after, before, span.offset, span.most)
 
     def read(reply: list[Any]) -> Page:
         return Page(int(reply[0]), int(reply[1]), tuple(_row(state, line) for line in reply[2:]))
 
     return Invocation(load("page"), space.root, args, read)
+
+
+def _score(micros: int) -> str:
+    """As the index has it: ms with three decimals."""
+    return f"{micros // 1000}.{micros % 1000:03d}"
 
 
 def find(space: Namespace, prefix: str, *, most: int = FIND_MOST) -> Invocation[tuple[str, ...]]:

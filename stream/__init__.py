@@ -6,6 +6,7 @@ that a program that only decodes loads no Redis client.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,10 @@ __all__ = [
     "sending",
     "sending_async",
 ]
+
+# A library decides no logging: without this, Python prints warnings of a program that set none up to its stderr.
+for _name in ("toolonce.stream", "toolonce.inbox"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 # Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
 _AT_FIRST_USE = {

@@ -1,5 +1,7 @@
 """The work: tools, their execution under a lease, and the life of a worker process."""
 
+import logging
+
 from .authorize import Allow, Ask, Deny
 from .call import Call
 from .errors import CancelRequested, DidNotHappen, LeaseLost, NotStarted, ToolError
@@ -22,3 +24,7 @@ __all__ = [
     "Tool",
     "ToolError",
 ]
+
+# A library decides no logging: without this, Python prints warnings of a program that set none up to its stderr.
+for _name in ("toolonce.worker", "toolonce.tool"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())

@@ -5,6 +5,8 @@ local root = KEYS[1]
 local space = string.sub(root, 1, -2)
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local micros = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+local moves = 0
 
 local OPEN = { held = true, queued = true, running = true, unknown = true }
 local HISTORY_KEPT = 100
@@ -44,6 +46,14 @@ local function counted_as(tool, from, to)
   return is_made_up and '?' or tool
 end
 
+-- The moment of a move for its index, ms with three decimals. Redis' clock stands still within a script: each further
+-- move counts as one microsecond later, and takes longer than that, so that no two moves share a moment, also not of two
+-- scripts. A double holds such numbers exactly enough until the year 2255.
+local function moment()
+  moves = moves + 1
+  return string.format('%.3f', (micros + moves - 1) / 1000)
+end
+
 -- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission. `more` is
 -- what else changes in the record, as name, value, ...: one write is cheaper than two.
 local function move(call, from, to, event, more)
@@ -55,7 +65,7 @@ local function move(call, from, to, event, more)
   else
     redis.call('HINCRBY', root .. 'counts', 'admitted', 1)
   end
-  redis.call('ZADD', root .. 'in:' .. to, whole(now), call)
+  redis.call('ZADD', root .. 'in:' .. to, moment(), call)
   local counted = counted_as(event.tool, from, to)
   count(counted, to, 1)
   event.counted_as = counted ~= event.tool and counted or nil

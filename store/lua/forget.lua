@@ -11,11 +11,11 @@ if OPEN[state] then
 end
 local index, tombs = root .. 'in:' .. state, root .. 'tombs:' .. state
 local bodies, gone = 0, 0
-for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', whole(now - tonumber(ARGV[2])), 'LIMIT', 0, most)) do
+for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', '(' .. whole(now + 1 - tonumber(ARGV[2])), 'LIMIT', 0, most)) do
   forget_body(call, state)
   bodies = bodies + 1
 end
-for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', whole(now - tonumber(ARGV[3])), 'LIMIT', 0, most)) do
+for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', '(' .. whole(now + 1 - tonumber(ARGV[3])), 'LIMIT', 0, most)) do
   redis.call('HDEL', root .. 'turn:' .. fields(call, 'turn_key')[1], call)
   redis.call('DEL', record_of(call), root .. 'history:' .. call, root .. 'evidence:' .. call)
   redis.call('ZREM', tombs, call)

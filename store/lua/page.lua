@@ -1,8 +1,9 @@
 -- page: one page of the calls in a state, newest or oldest first; never a scan of the store.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = state, "new" | "old" first, entered the state after (ms or "-inf"), before (ms or "+inf"), offset, most
--- RETURNS {now, total in the range, then per call {call key, entered ms, fields by reading.PAGE_FIELDS}}
+-- ARGV    = state, "new" | "old" first, entered the state after (ms with decimals or "-inf"), before (the same or
+--           "+inf"), offset, most
+-- RETURNS {now, total in the range, then per call {call key, entered in microseconds, fields by reading.PAGE_FIELDS}}
 -- INVARIANT reads only; looks at no more calls than asked for.
 local index = root .. 'in:' .. ARGV[1]
 local range
@@ -13,7 +14,8 @@ else
 end
 local out = { now, redis.call('ZCOUNT', index, ARGV[3], ARGV[4]) }
 for i = 1, #range, 2 do
-  out[#out + 1] = { range[i], tonumber(range[i + 1]), fields(range[i], 'tool', 'reason', 'scope', 'turn', 'call_id',
+  local entered = math.floor(tonumber(range[i + 1]) * 1000 + 0.5)
+  out[#out + 1] = { range[i], entered, fields(range[i], 'tool', 'reason', 'scope', 'turn', 'call_id',
     'position', 'attempt', 'fence', 'worker', 'error', 'effect', 'admitted_at', 'queue', 'not_before', 'cancel_requested') }
 end
 return out

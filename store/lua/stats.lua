@@ -10,7 +10,7 @@ for _, state in ipairs({ 'held', 'queued', 'running', 'unknown', 'succeeded', 'f
   local oldest = redis.call('ZRANGE', root .. 'in:' .. state, 0, 0, 'WITHSCORES')
   states[#states + 1] = state
   states[#states + 1] = redis.call('ZCARD', root .. 'in:' .. state)
-  states[#states + 1] = tonumber(oldest[2] or '0')
+  states[#states + 1] = math.floor(tonumber(oldest[2] or '0'))
 end
 for _, queue in ipairs(ARGV) do
   queues[#queues + 1] = queue

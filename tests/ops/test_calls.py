@@ -25,6 +25,24 @@ def test_calls_of_all_states_are_listed_newest_first(scene: LiveScene, toolonce:
     assert said.json["next"] is None
 
 
+@pytest.mark.parametrize("order", [[], ["--oldest"]])
+def test_calls_of_one_turn_are_listed_in_call_order_over_all_pages(
+    scene: LiveScene, toolonce: CommandLine, order: list[str]
+) -> None:
+    """Faults 31: one script admits them in one millisecond; what orders them must not be their keys."""
+    turns = [[scene.call(f"{name}-{n}", turn_id=name, position=n) for n in range(40)] for name in ("first", "second")]
+    expected = [outcome.key for turn in turns for outcome in scene.admit(*turn)]
+
+    seen: list[str] = []
+    page = toolonce("calls", "--json", "--limit", "7", *order).json
+    while page["next"] is not None:
+        seen += [row["key"] for row in page["calls"]]
+        page = toolonce("calls", "--json", "--limit", "7", *order, "--cursor", page["next"]).json
+    seen += [row["key"] for row in page["calls"]]
+
+    assert seen == (expected if order else expected[::-1])
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -136,5 +154,5 @@ def test_rows_that_few_digits_no_longer_find_are_shown_with_whole_keys(scene: Li
     near, far = toolonce("calls"), toolonce("calls", "--cursor", first["next"])
 
     assert not any(key in near.out for key in keys)
-    # The newest first; calls of one millisecond come in an order of their own.
-    assert {key for key in keys if key in far.out} == {*keys} - {first["calls"][0]["key"]}
+    assert [key for key in keys if key in far.out] == keys[:-1]
+    assert [row["key"] for row in first["calls"]] == keys[-1:]

@@ -104,3 +104,22 @@ def test_a_span_of_the_worker_continues_the_harness_own_trace(
     assert by_id["call-5"]["status"]["status_code"] == "UNSET"
     assert by_id["call--5"]["attributes"]["error.type"] == "tool_error"
     assert "cents" not in json.dumps(spans)
+
+
+LIBRARY_USE = """
+import logging
+from toolonce.stream import TurnDecoder
+decoder = TurnDecoder("anthropic")
+decoder.feed(b"data: {}\\n\\n")
+assert decoder.abort("reset").outcome == "aborted"
+import toolonce.worker
+for name in ("toolonce.worker", "toolonce.inbox", "toolonce.tool.pay"):
+    logging.getLogger(name).warning("something is wrong")
+"""
+
+
+def test_a_program_without_logging_finds_none_of_our_warnings_on_its_stderr() -> None:
+    """Faults 31: Python prints what no handler takes."""
+    said = subprocess.run([sys.executable, "-c", LIBRARY_USE], capture_output=True, text=True, check=False)
+
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
