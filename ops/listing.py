@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..store.connection import Connection
 from ..store.reading import Row, Span, page
 from ..store.states import State
-from .durations import milliseconds
+from .durations import milliseconds, milliseconds_or_none
 from .errors import Usage
 from .subcommand import filled
 
@@ -74,7 +74,9 @@ def add_filters(parser: ArgumentParser) -> ArgumentGroup:
     group.add_argument("--worker", metavar="W", type=filled, help="last taken by a worker whose name holds this")
     group.add_argument("--error", metavar="TEXT", type=filled, help="whose error holds this text")
     group.add_argument("--since", metavar="SPAN", type=milliseconds, help="entered their state within: 90s, 1h, 7d")
-    group.add_argument("--older-than", metavar="SPAN", type=milliseconds, help="entered their state before that")
+    group.add_argument(
+        "--older-than", metavar="SPAN", type=milliseconds_or_none, help="entered their state before that"
+    )
     return group
 
 

@@ -12,7 +12,7 @@ from ..stream.batch import Batch
 from ..stream.client import Client
 from ..stream.turn import DIALECTS
 from . import outcome_view, render
-from .durations import seconds
+from .durations import seconds_or_none
 from .errors import Usage
 from .inputs import calls_of, decode, read_bytes
 from .lookup import SHOWN_DIGITS
@@ -46,7 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
     parser.add_argument("--ordered", action="store_true", help="run the calls strictly one after the other")
     parser.add_argument(
-        "--wait", type=seconds, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all"
+        "--wait", type=seconds_or_none, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all"
     )
     parser.add_argument(
         "--replies", action="store_true", help="print the provider's messages: the turn, then its results"

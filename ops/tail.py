@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..store.states import State
 from . import render
 from .call_view import actor_of, move_of
-from .durations import seconds, whole_number
+from .durations import seconds_or_none, whole_number
 from .events import Event, follow, recent
 from .lookup import SHOWN_DIGITS, get_record
 from .settings import open_store
@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--to", choices=[state.value for state in State], metavar="STATE", help="into this state")
     parser.add_argument("--call", metavar="KEY", help="of this call")
     parser.add_argument("--last", type=_last, default=10, metavar="N", help="begin with the last N events (10)")
-    parser.add_argument("--for", type=seconds, dest="span", metavar="SPAN", help="end after this time")
+    parser.add_argument("--for", type=seconds_or_none, dest="span", metavar="SPAN", help="end after this time")
     add_json(parser, "an object a line, {call, at, op, tool, from, to, actor, ...}")
 
 

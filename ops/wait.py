@@ -14,7 +14,7 @@ from ..stream.client import Client
 from ..stream.turn import DIALECTS
 from . import call, outcome_view, render
 from .call_view import as_json
-from .durations import seconds
+from .durations import seconds_or_none
 from .errors import NotFound, Usage
 from .exit_codes import ExitCode
 from .lookup import get_record
@@ -40,7 +40,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--scope", type=filled, help="the scope that the turn was submitted in")
     parser.add_argument("--dialect", choices=DIALECTS, help="with --replies: whose messages")
     parser.add_argument("--replies", action="store_true", help="print the turn's results as the provider's messages")
-    parser.add_argument("--timeout", type=seconds, metavar="SPAN", help="how long; for ever if not given")
+    parser.add_argument("--timeout", type=seconds_or_none, metavar="SPAN", help="how long; for ever if not given")
     add_json(parser, f"of a call {call.SHAPE}; of a turn {TURN_SHAPE}")
 
 

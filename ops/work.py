@@ -89,17 +89,17 @@ def work(args: argparse.Namespace, connection: Connection, registry: Registry, *
     """Run a worker in this process until it is told to end."""
     from ..worker.process import Options, run_worker  # RQ's machinery: only a worker pays for its import
 
-    options = Options(
-        queues=tuple(args.queue or ()),
-        concurrency=args.concurrency,
-        lease_ms=args.lease,
-        grace_s=args.grace,
-        burst=burst,
-        durability=Settings.of(args).durability,
-        name=args.name or "",
-        retention=retention(args.keep, args.keep_marks),
-    )
     try:
+        options = Options(
+            queues=tuple(args.queue or ()),
+            concurrency=args.concurrency,
+            lease_ms=args.lease,
+            grace_s=args.grace,
+            burst=burst,
+            durability=Settings.of(args).durability,
+            name=args.name or "",
+            retention=retention(args.keep, args.keep_marks),
+        )
         return run_worker(connection, registry, options)
     except ValueError as error:
         raise Usage(str(error)) from error

@@ -34,6 +34,7 @@ from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
 from .query import Operation, Query
 from .scripts import Arg, Invocation
+from .times import seconds, wait_limit
 
 T = TypeVar("T")
 pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignment]  # its stub knows no variadic tuple
@@ -43,10 +44,19 @@ _WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to keep trying, seconds: for one reply, and over all re-sends of one operation."""
+    """How long to keep trying, seconds: for one reply, and over all re-sends of one operation (0: none is sent again).
+
+    Raises:
+        ValueError: no such time.
+    """
 
     reply: float = 10.0
     total: float = 20.0
+
+    def __post_init__(self) -> None:
+        seconds("the patience for a reply", self.reply)
+        if wait_limit("the patience over all re-sends", self.total) is None:
+            raise ValueError("the patience over all re-sends is no number of seconds")
 
 
 class Link:

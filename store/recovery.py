@@ -15,6 +15,7 @@ from .execution import Run, read_run
 from .keys import Namespace
 from .scripts import Arg, Invocation, load
 from .states import SETTLED, State
+from .times import milliseconds
 
 STEP = 100
 """Calls that one step mends: about 5 ms of Redis time, so that a claim waits no longer than for one fsync."""
@@ -36,11 +37,20 @@ class Retention:
     Attributes:
         body_ms: arguments, result and history; `states` has other times for single states.
         tombstone_ms: counted from the same moment, when the call was settled.
+
+    Raises:
+        ValueError: one of them is no time.
     """
 
     body_ms: int = 7 * DAY_MS
     tombstone_ms: int = 90 * DAY_MS
     states: Mapping[State, int] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        spans: dict[str, int] = {"body_ms": self.body_ms, "tombstone_ms": self.tombstone_ms}
+        spans |= {f"of {state} calls": span for state, span in self.states.items()}
+        for name, given in spans.items():
+            milliseconds(f"retention: {name}", given)
 
     def body_of(self, state: State) -> int:
         """How long the bodies of this state are kept."""

@@ -19,6 +19,7 @@ from ..store.inside import refuse_to_wait
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.query import Operation
+from ..store.times import wait_limit
 from .batch import BatchView, changes, merged
 from .client import noted, url_from_environment
 from .provider import Aborted
@@ -155,6 +156,7 @@ class AsyncBatch(BatchView):
         return self.outcomes
 
     async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:
+        wait_limit("timeout", timeout)
         yield self.outcomes
         if not self.any_pending:
             return

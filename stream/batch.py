@@ -14,6 +14,7 @@ from ..store import reading
 from ..store.errors import StoreMisuse
 from ..store.inside import refuse_to_wait
 from ..store.outcomes import Outcome
+from ..store.times import wait_limit
 from .catalogue import FALLBACK
 from .messages import for_user
 from .replies import history, replies
@@ -102,9 +103,10 @@ class Batch(BatchView):
         A wait limit is no error: the work goes on, and `Client.batch(turn_id)` picks it up later, in any process.
 
         Args:
-            timeout: seconds; None waits for ever.
+            timeout: seconds; None waits for ever, 0 not at all.
 
         Raises:
+            ValueError: the timeout is negative, NaN or infinite.
             StoreUnavailable: Redis did not answer; the calls go on, and waiting again is safe.
         """
         for _ in self._changes(timeout):
@@ -132,6 +134,7 @@ class Batch(BatchView):
 
     def _changes(self, timeout: float | None) -> Iterator[tuple[Outcome, ...]]:
         """The outcomes each time something happened to one, until nothing is pending or the time is up."""
+        wait_limit("timeout", timeout)
         yield self.outcomes
         if not self.any_pending:
             return

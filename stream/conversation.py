@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ..store.times import wait_limit
 from .asking import taking_turns, user_message
 from .attempt import Opener
 from .batch import Batch
@@ -50,6 +51,9 @@ class Terms:
     turns: int = 20
     budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = CATALOGUE
+
+    def __post_init__(self) -> None:
+        wait_limit("wait_s", self.wait_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
+from ..store.times import seconds
 from .attempt import Attempt, Cancel, Opener, Response, Terms, attempt
 from .drafts import Draft
 from .errors import StreamingRefused
@@ -43,6 +44,10 @@ class Budget:
     total_s: float = 300.0
     idle_s: float = 60.0
     attempts: int = 3
+
+    def __post_init__(self) -> None:
+        seconds("total_s", self.total_s)
+        seconds("idle_s", self.idle_s)
 
 
 @dataclass(frozen=True, slots=True)

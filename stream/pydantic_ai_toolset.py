@@ -19,6 +19,7 @@ from ..store.outcomes import Outcome
 from ..store.parts import Parts
 from ..store.specs import ToolSpec, published
 from ..store.states import State
+from ..store.times import wait_limit
 from .async_client import AsyncClient
 from .reply_answers import for_model
 from .submission import usable_turn_id
@@ -42,7 +43,7 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
         self, client: AsyncClient, *, wait_s: float | None = None, tools: frozenset[str] | None = None
     ) -> None:
         self._client = client
-        self._wait_s = wait_s
+        self._wait_s = wait_limit("wait_s", wait_s)
         self._tools = tools
 
     @property

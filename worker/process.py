@@ -20,6 +20,7 @@ from ..store.identity import digest
 from ..store.keyring import Keyring
 from ..store.recovery import Retention
 from ..store.specs import publish
+from ..store.times import milliseconds, seconds
 from .attempt import Desk
 from .checks import check_start
 from .execute import Executor
@@ -59,6 +60,9 @@ class Options:
         keep_s: how long a result is kept while the store cannot be written.
         abandoned_limit: threads that overran before the worker drains and exits for its supervisor.
         burst: end when the queues are empty.
+
+    Raises:
+        ValueError: a time that is zero, negative, NaN, infinite or shorter than a millisecond.
     """
 
     queues: tuple[str, ...] = ()
@@ -71,6 +75,11 @@ class Options:
     name: str = ""
     durability: Durability = Durability.STRICT
     retention: Retention = field(default_factory=Retention)
+
+    def __post_init__(self) -> None:
+        milliseconds("the lease in ms", self.lease_ms)
+        seconds("the grace", self.grace_s)
+        seconds("the time for which results are kept", self.keep_s)
 
 
 def run_worker(connection: Connection, registry: Registry, options: Options | None = None) -> int:

@@ -5,12 +5,14 @@ Nothing here sleeps and no lease is held while waiting: the delay becomes the ca
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tenacity import RetryCallState, stop_after_attempt, stop_never, wait_random_exponential
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
+from ..store.times import LONGEST_S
 from .errors import BadTool
 
 DEFAULT_ATTEMPTS = 5
@@ -33,16 +35,26 @@ class Retry:
     def __post_init__(self) -> None:
         if self.attempts < 1:
             raise BadTool(f"retry: {self.attempts} attempts run nothing; 1 is the least")
+        given = self.wait(_state(1, 0.0))
+        if not 0 <= given <= LONGEST_S:
+            raise BadTool(f"retry: a wait of {given!r} is no number of seconds from 0 on")
 
     def delay_ms(self, attempt: int, *, waited_s: float, at_least_s: float | None = None) -> int | None:
         """The wait before the next attempt after this one; None where there is none any more."""
-        state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
-        state.attempt_number = attempt
-        state.start_time = 0.0
-        state.outcome_timestamp = waited_s
+        state = _state(attempt, waited_s)
         if self.stop(state):
             return None
-        return max(0, round(1000 * max(self.wait(state), at_least_s or 0.0)))
+        given = self.wait(state)
+        given = LONGEST_S if math.isnan(given) else min(max(0.0, given), LONGEST_S)
+        return round(1000 * max(given, at_least_s or 0.0))
+
+
+def _state(attempt: int, waited_s: float) -> RetryCallState:
+    state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
+    state.attempt_number = attempt
+    state.start_time = 0.0
+    state.outcome_timestamp = waited_s
+    return state
 
 
 def read_retry(given: Retry | int | stop_base | wait_base | None) -> Retry:

@@ -6,7 +6,6 @@ Knows no store but the spec's shape, and nothing of how handlers are run.
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from tenacity.wait import wait_base
 
 from ..store.outcomes import Failure
 from ..store.specs import Effect, ToolSpec
+from ..store.times import seconds
 from .errors import BadTool
 from .results import DEFAULT_LIMIT
 from .retries import Retry, read_retry
@@ -44,7 +44,8 @@ class ToolOptions(TypedDict, total=False):
     """What may be declared; times are seconds.
 
     effect: ``read``, ``idempotent`` or ``mutating`` (the default).
-    timeout: run limit of one attempt (20), 0 for none. deadline: from the first queueing on.
+    timeout: run limit of one attempt (20), None for none. deadline: from the first queueing on (600). Each time is at
+    least a millisecond.
     concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
     one. after: tools whose calls of the same turn must succeed first. hold_duplicates: equal arguments under another
     call key wait for a person.
@@ -59,7 +60,7 @@ class ToolOptions(TypedDict, total=False):
     description: str
     schema: dict[str, Any]
     effect: Effect | Literal["read", "idempotent", "mutating"]
-    timeout: float
+    timeout: float | None
     concurrency: int | None
     retry: Retry | int | stop_base | wait_base
     deadline: float
@@ -170,7 +171,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
         description=options.get("description") or signature.description,
         version=options.get("version", "1"),
         effect=_effect(name, options),
-        timeout_ms=_ms(name, "timeout", options.get("timeout", 20)),
+        timeout_ms=_run_limit_ms(name, options.get("timeout", 20)),
         max_attempts=retry.attempts,
         deadline_ms=_ms(name, "deadline", options.get("deadline", 600)),
         queue=options.get("queue", "default"),
@@ -206,8 +207,6 @@ def _check(spec: ToolSpec, *, takes_call: bool) -> None:
         raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency} would never run it")
     if spec.approval not in {"never", "always", "hook"}:
         raise BadTool(f"tool {spec.name}: approval is 'never', 'always' or 'hook', not {spec.approval!r}")
-    if spec.deadline_ms <= 0:
-        raise BadTool(f"tool {spec.name}: its deadline must be positive, or a backlog would run long after its time")
     if spec.begins and not takes_call:
         raise BadTool(f"tool {spec.name}: begins=True needs the parameter 'call', to say call.begin()")
     if spec.after and spec.name in spec.after:
@@ -221,12 +220,18 @@ def _effect(name: str, options: ToolOptions) -> Effect:
         raise BadTool(f"tool {name}: effect is 'read', 'idempotent' or 'mutating', not {options['effect']!r}") from None
 
 
-def _ms(name: str, option: str, seconds: float) -> int:
-    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
-        raise BadTool(f"tool {name}: {option} {seconds!r} is no number of seconds")
-    if seconds < 0:
-        raise BadTool(f"tool {name}: {option} {seconds} is negative")
-    return round(seconds * 1000)
+def _run_limit_ms(name: str, given: float | None) -> int:
+    try:
+        return 0 if given is None else _ms(name, "timeout", given)
+    except BadTool as error:
+        raise BadTool(f"{error}; timeout=None is no limit") from None
+
+
+def _ms(name: str, option: str, given: float) -> int:
+    try:
+        return round(seconds(option, given) * 1000)
+    except ValueError as error:
+        raise BadTool(f"tool {name}: {error}") from None
 
 
 def _words(given: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:

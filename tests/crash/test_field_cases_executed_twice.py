@@ -171,7 +171,7 @@ def test_work_that_outlasts_many_leases_is_not_started_again_by_a_redelivery(sit
     tools = Registry()
     go_on = threading.Event()
 
-    @tools.tool(effect="mutating", timeout=0)
+    @tools.tool(effect="mutating", timeout=None)
     def long(what: str) -> str:
         entered.append(what)
         go_on.wait(30)

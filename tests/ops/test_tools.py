@@ -22,7 +22,7 @@ def look(city: str) -> str:
 RISKY = (
     SAFE
     + """
-@tools.tool(timeout=0)
+@tools.tool(timeout=None)
 def pay(cents: int) -> None: ...
 """
 )

@@ -113,7 +113,7 @@ def _registry(*, concurrency: int, order_by: tuple[str, ...]) -> Registry:
             effect=effect,
             begins=begins,
             rerun_absent=rerun_absent,
-            timeout=0,
+            timeout=None,
             retry=Retry(10, wait_fixed(0.02)),
             concurrency=concurrency,
             order_by=order_by,
