@@ -40,6 +40,11 @@ class ChatCalls:
         """Whether a call of ours was opened at all."""
         return bool(self._turn.calls)
 
+    @property
+    def lack_text(self) -> bool:
+        """Whether a call of ours that has a name never got any arguments."""
+        return any(call.name and not call.pieces and not call.too_large for call in self._turn.calls)
+
     def take(self, entries: object, *, whole: bool) -> None:
         """The ``tool_calls`` of a delta or, ``whole``, of a message in which each entry is a call of its own."""
         if not isinstance(entries, list):

@@ -43,6 +43,7 @@ class ChatReader(DialectReader):
         self._calls = ChatCalls(turn)
         self._reasons: list[str] = []
         self._done = False
+        self._whole = False
         self._refused = False
         self._echo: dict[str, list[Any]] = {}
 
@@ -56,6 +57,7 @@ class ChatReader(DialectReader):
         self._done = self.turn.released = True
 
     def body(self, document: Frame) -> None:
+        self._whole = True
         self.turn.identify(document.get("id"))
         self.turn.count(document.get("usage"))
         for choice in _first_choice(document):
@@ -66,6 +68,8 @@ class ChatReader(DialectReader):
             self.turn.end("completed", "[DONE]")  # some servers never send a finish reason
         if self.turn.endings and self._refused:
             self.turn.end("filtered", "refusal")
+        if not self._done and not self._whole and self._calls.lack_text:
+            self._withdraw_finish()
         self.turn.released |= bool(self.turn.endings)
 
     def contradiction(self, calls: int) -> str | None:
@@ -82,6 +86,13 @@ class ChatReader(DialectReader):
         if not settled and not self.turn.text:
             message["content"] = ""  # null is taken beside calls only
         return [message]
+
+    def _withdraw_finish(self) -> None:
+        """Some servers send arguments after the finish reason, so a call without any may have lost them. Whoever reads
+        live asks again, as after any other stream that ended without its terminal."""
+        if self.turn.endings and all(outcome == "completed" for outcome, _ in self.turn.endings):
+            self.turn.endings.clear()
+            self.turn.notes.append("a call without argument text, and no [DONE] after it")
 
     def _choice(self, choice: Frame, member: str) -> None:
         if error := error_in(choice):

@@ -197,6 +197,35 @@ def test_what_may_follow_the_finish_reason_and_what_may_not_follow_done() -> Non
     assert short(in_all_pieces("openai-chat", start + DONE + b'data: {"x', broken=True)) == ran(("f", "c1", A))
 
 
+@pytest.mark.parametrize("lacking", [e(0, "c1", "f"), e(0, "c1", "f", ""), e(0, "c1", "f", None, type="function")])
+@pytest.mark.parametrize("others", [[], [e(1, "c2", "g", B2)]])
+def test_a_stream_without_done_is_truncated_where_a_call_never_got_argument_text(
+    lacking: Frame, others: list[Frame]
+) -> None:
+    """Faults 27: a clean cut between the finish reason and the arguments that some servers send after it."""
+    start = stream(chunk(tool_calls=[lacking, *others]), chunk("tool_calls"))
+    late = stream(chunk(tool_calls=[e(0, None, None, A1)]))
+    rest = [("g", "c2", B)] if others else []
+
+    cut = in_all_pieces("openai-chat", start)
+    assert (cut.outcome, cut.calls, cut.stop) == ("truncated", (), None)
+    assert short(in_all_pieces("openai-chat", start + late)) == ran(("f", "c1", A), *rest)
+    assert short(in_all_pieces("openai-chat", start + DONE)) == ran(("f", "c1", {}), *rest)
+    empty = stream(chunk(tool_calls=[e(0, None, None, "{}")]))
+    assert short(in_all_pieces("openai-chat", start + empty)) == ran(("f", "c1", {}), *rest)
+
+
+def test_other_kinds_of_calls_without_text_and_done_are_truncated_as_well_and_bodies_are_not() -> None:
+    """Faults 27."""
+    custom = {"index": 0, "id": "c1", "type": "custom", "custom": {"name": "f", "input": ""}}
+    for delta in ({"tool_calls": [custom]}, {"function_call": {"name": "f", "arguments": ""}}):
+        assert in_all_pieces("openai-chat", stream(chunk(**delta), chunk("stop"))).outcome == "truncated"
+    message = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": ""}}]}
+    body = {"id": "cc", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+
+    assert short(decode_body("openai-chat", json.dumps(body).encode())) == ran(("f", "c1", {}))
+
+
 def test_the_old_form() -> None:
     parts: list[Frame] = [{"name": "f", "arguments": ""}, {"arguments": '{"a"'}, {"arguments": ":1}"}]
     frames = [chunk(function_call=part) for part in parts]
