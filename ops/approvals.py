@@ -69,4 +69,4 @@ def _shown(args: argparse.Namespace) -> bool:
 def _show_arguments(args: argparse.Namespace, plans: list[Plan]) -> None:
     if not args.json:
         for one in plans:
-            print(f"{one.call.stored.get('tool')} {render.json_line(masked(one.call.stored.get('args')))}")
+            render.show(f"{one.call.stored.get('tool')} {render.json_line(masked(one.call.stored.get('args')))}")

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
-from . import standard_streams
+from . import render, standard_streams
 from .exit_codes import ExitCode, code_of, explain
 from .told_to_end import told_to_end
 
@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.USAGE, f"toolonce: {message}; see `{self.prog} --help`\n")
+        self.exit(ExitCode.USAGE, render.visible(f"toolonce: {message}; see `{self.prog} --help`") + "\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -98,7 +98,7 @@ def _guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace)
             raise
         if isinstance(error, OSError):
             standard_streams.give_up_output()
-        print(f"toolonce: {' '.join(explain(error).split())}", file=sys.stderr)
+        render.say(f"toolonce: {' '.join(explain(error).split())}")
         return code_or_none
 
 

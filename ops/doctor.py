@@ -70,6 +70,7 @@ def _show(found: list[Finding]) -> None:
         line.stylize(COLOURS[finding.severity])
         console = render.console()
         console.print(line)
-        console.print(render.plain(f"  why:  {finding.why}\n  mend: {finding.mend}"))
+        console.print(render.plain(f"  why:  {finding.why}"))
+        console.print(render.plain(f"  mend: {finding.mend}"))
     if not found:
         print("nothing is wrong")

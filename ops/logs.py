@@ -6,7 +6,6 @@ Decides the form and which fields may appear. Payloads never do: arguments and v
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import sys
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..worker.current import RUN, facts
+from .render import json_text, visible
 
 LOG = "TOOLONCE_LOG"
 LEVEL = "TOOLONCE_LOG_LEVEL"
@@ -62,19 +62,29 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
             **fields_of(record),
         }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        if told := _traceback(self, record):
+            line["exception"] = told
+        return json_text(line)
 
 
 class ForEyes(logging.Formatter):
-    """Time, level, message, then the fields that are not in the message already."""
+    """Time, level, message, then the fields that are not in the message already; a traceback follows, indented.
+
+    What others wrote cannot end the line, nor act on the terminal: such marks are shown as escapes.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         more = " ".join(f"{name}={value}" for name, value in fields_of(record).items() if str(value) not in message)
         line = f"{_moment(record):%H:%M:%S} {record.levelname.lower():7} {message}{'  ' + more if more else ''}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return "\n    ".join(map(visible, [line, *_traceback(self, record).split("\n")])).rstrip()
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The traceback that a line comes with, "" for none; as a text already where it comes from another process."""
+    if record.exc_info and not record.exc_text:
+        return formatter.formatException(record.exc_info)
+    return record.exc_text or ""
 
 
 def _moment(record: logging.LogRecord) -> datetime:

@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     with open_store(args, patience=PATIENCE) as connection:
         registry.register(StoreMetrics(connection))
         if args.once:
-            print(generate_latest(registry).decode(), end="")
+            for line in generate_latest(registry).decode().splitlines():
+                render.show(line)
             return 0
         stop = _stop_on_signals()
         try:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json({"key": found.key, "verdict": done.verdict, "state": done.detail})
     else:
-        print(f"call {found.key} is {done.detail}")
+        render.show(f"call {found.key} is {done.detail}")
     return 0
 
 

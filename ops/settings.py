@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from redis.exceptions import RedisError
 from ..store.connection import Connection, Patience, without_password
 from ..store.durability import Durability, require
 from ..store.keys import DEFAULT_NAMESPACE
+from . import render
 from .embedded import ensure_server
 from .errors import EmbeddedServerError, Usage
 from .keeper import kept_up
@@ -91,7 +91,7 @@ def require_durable(args: argparse.Namespace, connection: Connection) -> None:
         StoreUnsafe: with the cause and the way out.
     """
     for warning in require(connection, Settings.of(args).durability):
-        print(f"toolonce: warning: {warning}", file=sys.stderr)
+        render.say(f"toolonce: warning: {warning}")
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -63,6 +62,6 @@ def _events(connection: Connection, last: int, until: float | None) -> Iterator[
 
 def _line(call: str, event: dict[str, Any], *, as_json: bool) -> str:
     if as_json:
-        return json.dumps({"call": call, **event}, ensure_ascii=False)
+        return render.json_text({"call": call, **event})
     words = (render.moment(event["at"]), call[:SHOWN_DIGITS], event.get("tool", ""), event.get("op", ""))
     return "  ".join(str(render.one_line(word)) for word in (*words, move_of(event), actor_of(event)) if word)

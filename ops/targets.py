@@ -104,7 +104,7 @@ def carry_out(
         render.show_json({"plan": [plan.as_json() for plan in plans], "done": [result for _, result in results]})
     else:
         for _, result in results:
-            print(f"{str(result['key'])[:SHOWN_DIGITS]}  {result['said']}")
+            render.show(f"{str(result['key'])[:SHOWN_DIGITS]}  {result['said']}")
     return ExitCode.DONE if all(good for good, _ in results) and len(willing) == len(plans) else ExitCode.ENDED_BADLY
 
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from ..worker.roster import Report, WorkerRow, read_roster
 from . import render
 from .lookup import SHOWN_DIGITS
@@ -53,11 +55,9 @@ def _show(rows: tuple[WorkerRow, ...]) -> None:
 
 def _cells(row: WorkerRow, report: Report) -> tuple[object, ...]:
     now = time.time()
-    doing = render.plain(
-        "\n".join(
-            f"{one.tool} {one.call[:SHOWN_DIGITS]} for {render.age(round((now - one.since) * 1000))}"
-            for one in report.doing
-        )
+    doing = Text("\n").join(
+        render.plain(f"{one.tool} {one.call[:SHOWN_DIGITS]} for {render.age(round((now - one.since) * 1000))}")
+        for one in report.doing
     )
     heard = f"{render.age(round(row.heard_s * 1000))} ago"
     busy = f"{report.busy}/{report.slots}"
