@@ -14,6 +14,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..store.specs import Effect, ToolSpec
+from .authorize import Rules
+from .registry import rules_of
 from .tool import Tool
 
 DEFAULT_FANOUT = 10
@@ -58,7 +60,7 @@ def audit(tools: Iterable[Tool], *, fanout: int = DEFAULT_FANOUT) -> tuple[Verdi
     """
     listed = tuple(tools)
     names = {tool.name for tool in listed}
-    return tuple(_judge(tool, names, fanout) for tool in listed)
+    return tuple(_judge(tool, names, fanout, rules_of(tool, tools)) for tool in listed)
 
 
 def forbids_parallel_calls(verdicts: Iterable[Verdict]) -> bool:
@@ -75,7 +77,7 @@ def to_json(verdicts: Iterable[Verdict]) -> str:
     return json.dumps({"tools": rows}, indent=2, ensure_ascii=False)
 
 
-def _judge(tool: Tool, names: set[str], fanout: int) -> Verdict:
+def _judge(tool: Tool, names: set[str], fanout: int, rules: Rules) -> Verdict:
     spec = tool.spec
     one_by_one = spec.concurrency == 1 or bool(spec.order_by)
     safe = spec.effect is not Effect.MUTATING or one_by_one
@@ -84,6 +86,8 @@ def _judge(tool: Tool, names: set[str], fanout: int) -> Verdict:
     unknown = [name for name in spec.after if name not in names]
     if unknown:
         findings += (Finding(spec.name, "risk", f"comes after {', '.join(unknown)}, which this registry lacks"),)
+    if rules.lack_a_hook:
+        findings += (Finding(spec.name, "risk", "leaves its approval to a hook, and there is none: no worker starts"),)
     return Verdict(spec, safe, not safe, forwards, findings or (Finding(spec.name, "ok", "nothing to say"),))
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from ..store.errors import KeyringMissing
 from ..store.keyring import VARIABLE, Keyring
 from ..store.recovery import Retention
+from .errors import BadTool
 from .registry import Registry
 
 SHORTEST_LEASE_MS = 300
@@ -33,6 +34,7 @@ def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[
 
     Raises:
         ValueError: an option that cannot work.
+        BadTool: a tool leaves its approval to a hook, and there is none.
         KeyringMissing: a tool has secret fields, and there are no keys to open them.
     """
     if options.concurrency < 1:
@@ -42,6 +44,10 @@ def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[
             f"a lease of {options.lease_ms} ms protects nothing; at least {SHORTEST_LEASE_MS} ms is needed"
         )
     _check_retention(registry, options.retention)
+    if unasked := [tool.name for tool in registry if registry.rules(tool).lack_a_hook]:
+        raise BadTool(
+            f"approval='hook' of {', '.join(unasked)} needs a hook: decorate a function with @authorize of the registry"
+        )
     sealed = [tool.name for tool in registry if tool.spec.secret or tool.spec.secret_result]
     if sealed and not keyring.keys:
         raise KeyringMissing(f"{', '.join(sealed)}: secret fields need keys: set {VARIABLE}")

@@ -15,7 +15,7 @@ from ..store.outcomes import Failure
 from ..store.specs import Effect
 from ..store.states import State
 from .attempt import Attempt, Desk
-from .authorize import Allow, Ask, Deny, consult
+from .authorize import Allow, Ask, Deny, Wait, consult
 from .ends import End, Kind, classify
 from .lease import Hold
 from .persist import Sends
@@ -32,10 +32,11 @@ _LOG = logging.getLogger("toolonce.worker")
 class Executor:
     """Executes runs, each in the thread that asks; one per process."""
 
-    def __init__(self, desk: Desk, registry: Registry, runners: Mapping[Isolation, Runner]) -> None:
+    def __init__(self, desk: Desk, registry: Registry, runners: Mapping[Isolation, Runner], *, wait: Wait) -> None:
         self._desk = desk
         self._registry = registry
         self._runners = runners
+        self._wait = wait
 
     def execute(self, run: Run, sends: Sends, *, asked_at: float) -> None:
         """Bring a run to its end, whatever that is; `asked_at` is the monotonic time at which its claim was sent.
@@ -97,7 +98,8 @@ class Executor:
         return strict
 
     def _ask(self, attempt: Attempt, ready: Ready) -> GiveBack | Refuse | None:
-        match consult(self._registry.hook, attempt.entry.call, ready.values, approved=attempt.run.approved):
+        rules, approved = self._registry.rules(ready.tool), attempt.run.approved
+        match consult(rules, attempt.entry.call, ready.copy_values, approved=approved, wait=self._wait):
             case Allow():
                 return None
             case Deny(reason):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +36,16 @@ class Ready:
     named: dict[str, Any]
     values: dict[str, Any]
     secrets: Sequence[str] = ()
+
+    def copy_values(self) -> dict[str, Any]:
+        """The values for someone who looks at them before the handler does: nothing done to them reaches it."""
+        try:
+            return deepcopy(self.values)
+        except Exception:  # a type that cannot be copied, such as a lazy iterable, is read from the arguments again
+            again = self.tool.signature.bind(deepcopy(self.named))
+            if isinstance(again, Failure):
+                raise
+            return again
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ def run_worker(connection: Connection, registry: Registry, options: Options | No
         StoreUnsafe: the server would break the guarantees at this durability.
         StoreUnavailable: the server does not answer at the start.
         KeyringMissing: a tool has secret fields and there are no keys.
+        BadTool: a tool leaves its approval to a hook, and there is none.
         ValueError: an option that protects nothing.
     """
     options = options or Options()
@@ -160,7 +161,8 @@ class Process:
         for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
             part.start()
         self._sweep.start(self._queues, self._registry, keys=self._desk.keyring.ids, has_room=lambda: self.has_room)
-        self._slots.start(Executor(self._desk, self._registry, runners), self._options.concurrency)
+        executor = Executor(self._desk, self._registry, runners, wait=self._loop.wait_for)
+        self._slots.start(executor, self._options.concurrency)
 
     def _until_told(self, signals: Signals) -> int:
         while self._slots.alive:

@@ -9,10 +9,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Protocol
+from typing import Any, Protocol
 
 from .attempt import Attempt
 from .ends import End, classify
@@ -102,6 +102,19 @@ class OnLoop:
             self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
             answer.add_done_callback(lambda done: _tell_late(attempt, done.result()))
             return overrun(attempt.entry)
+
+    def wait_for(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
+        """Run something of the user's to its end, where his async handlers run, too; for threads other than the loop's.
+
+        Raises:
+            TimeoutError: it took longer, and was cancelled.
+            BaseException: what it raised.
+        """
+
+        async def awaited() -> Any:
+            return await asyncio.wait_for(awaitable, seconds)
+
+        return asyncio.run_coroutine_threadsafe(awaited(), self._loop).result()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

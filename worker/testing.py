@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -20,11 +21,14 @@ from ..store.outcomes import Failure
 from ..store.specs import Effect
 from ..store.states import State
 from ..store.validation import validate
+from .authorize import Ask, Deny, consult
 from .call import context_of
 from .ends import End, named
 from .entering import Entry, enter, enter_async
 from .errors import DidNotHappen
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+from .preparing import Ready
+from .registry import rules_of
 from .results import encode
 from .tool import Tool
 
@@ -63,12 +67,22 @@ class Trial:
     entries: int = 0
     attempts: int = 0
     history: list[str] = field(default_factory=list)
+    _go_on: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+
+    def approve(self) -> Trial:
+        """Give a person's yes to a call that is held for approval, and run it to its rest."""
+        if self.state is not State.HELD:
+            raise ValueError(f"nothing waits for approval: the call is {self.state}")
+        self._go_on()
+        return self
 
 
 def try_out(
     tool: Tool, arguments: dict[str, Any], *, fault: Fault = Fault.NONE, at_attempt: int = 1, turn_id: str = "turn-1"
 ) -> Trial:
     """Run one call of a tool to its rest, with a fault in one of its attempts.
+
+    It is held where the tool, or the authorize hook of its registry, asks for approval; see `Trial.approve`.
 
     Args:
         at_attempt: the attempt that the fault meets; all others go undisturbed.
@@ -89,19 +103,43 @@ class _Rehearsal:
         self.turn_id = turn_id
         self.call = call_key("testing", "testing", turn_id, reference("call-1", 1))
         self.trial = Trial(idempotency_key(self.call, fingerprint(tool.name, arguments)))
+        self.approved = False
 
     def play(self, fault: Fault, at_attempt: int) -> Trial:
-        trial = self.trial
         refusal = validate(self.tool.spec.schema, self.arguments)
         values = refusal or self.tool.signature.bind(self.arguments)
         if isinstance(values, Failure):
             self._move(State.REFUSED, "refused", failure=values)
-            return trial
-        while trial.state is State.QUEUED:
+        else:
+            self._go_on(Ready(self.tool, self.arguments, values), fault, at_attempt)
+        return self.trial
+
+    def _go_on(self, ready: Ready, fault: Fault, at_attempt: int) -> None:
+        trial = self.trial
+        while trial.state is State.QUEUED and self._permitted(ready):
             trial.attempts += 1
-            self._attempt(values, fault if trial.attempts == at_attempt else Fault.NONE)
-            self._read_back(values)
-        return trial
+            self._attempt(ready.values, fault if trial.attempts == at_attempt else Fault.NONE)
+            self._read_back(ready.values)
+
+        def approved() -> None:
+            self.approved = True
+            self._move(State.QUEUED, "approved")
+            self._go_on(ready, fault, at_attempt)
+
+        trial._go_on = approved
+
+    def _permitted(self, ready: Ready) -> bool:
+        """As between a claim and the entry in a worker: nothing of it counts as an attempt."""
+        call = context_of(self._run(), None, _Line(Fault.NONE))
+        match consult(rules_of(self.tool), call, ready.copy_values, approved=self.approved):
+            case Deny(reason):
+                self._move(State.REFUSED, "denied", failure=Failure("denied", f"not run: {reason}"))
+                return False
+            case Ask(reason):
+                self._move(State.HELD, f"waits for approval: {reason}".removesuffix(": "))
+                return False
+            case _:
+                return True
 
     def _attempt(self, values: dict[str, Any], fault: Fault) -> None:
         run, line = self._run(), _Line(fault)
@@ -165,6 +203,7 @@ class _Rehearsal:
             value = asyncio.run(_awaited(found)) if inspect.isawaitable(found) else found
         except DidNotHappen as said:
             if self.tool.spec.rerun_absent:
+                self.approved = False  # an approval covers no second run
                 self._move(State.QUEUED, f"read back: it did not happen ({said}); run again")
             else:
                 self._move(State.FAILED, "read back: it did not happen", failure=Failure("did_not_happen", str(said)))

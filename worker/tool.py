@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
@@ -22,6 +22,9 @@ from .errors import BadTool
 from .results import DEFAULT_LIMIT
 from .retries import Retry, read_retry
 from .signature import CONTEXT, Signature, read_signature
+
+if TYPE_CHECKING:
+    from .registry import Registry
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 _WORD = re.compile(r"\S{1,200}\Z")
@@ -49,7 +52,8 @@ class ToolOptions(TypedDict, total=False):
     concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
     one. after: tools whose calls of the same turn must succeed first. hold_duplicates: equal arguments under another
     call key wait for a person.
-    approval: ``never``, ``always`` or ``hook``. secret, secret_result: fields that are stored encrypted.
+    approval: ``never``, ``always``, or ``hook``: the registry's authorize hook decides; a worker without one does not
+    start. secret, secret_result: fields that are stored encrypted.
     begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.
     rerun_absent: run again where the read-back says that it did not happen.
     accepts: other versions whose calls may run here; all whose arguments fit the schema where it is left out.
@@ -87,6 +91,7 @@ class Tool:
     Attributes:
         spec: what is published about it.
         readback: the function given to `reconcile`, or None.
+        home: the registry that it was made in, or first given to; its hook goes with the tool.
     """
 
     def __init__(self, handler: Handler, options: ToolOptions) -> None:
@@ -101,6 +106,7 @@ class Tool:
         self.result_limit = options.get("result_limit", DEFAULT_LIMIT)
         self.readback: Handler | None = None
         self.readback_takes_call = False
+        self.home: Registry | None = None
         self.spec = _spec(handler, options, self.signature, self.retry)
         self.__doc__ = handler.__doc__
         self.__name__ = getattr(handler, "__name__", self.spec.name)
