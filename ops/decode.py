@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..stream.decoder import TurnDecoder
 from ..stream.drafts import ArgumentsDraft, Draft
 from ..stream.guess import guess_dialect
-from ..stream.turn import DIALECTS, RejectedCall
+from ..stream.turn import RejectedCall
 from . import render
-from .inputs import decode, read_bytes
+from .inputs import add_response_options, decode, read_bytes
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none"
     )
-    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    add_response_options(parser)
     parser.add_argument("--drafts", action="store_true", help="also print, line by line, what a UI would have seen")
     add_json(
         parser,
@@ -46,8 +46,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     body = read_bytes(args.file)
     if args.drafts:
-        _show_drafts(body, args.dialect or guess_dialect(body))
-    result = decode(body, args.dialect)
+        _show_drafts(body, TurnDecoder(args.dialect or guess_dialect(body), max_tokens=args.max_tokens))
+    result = decode(body, args.dialect, args.max_tokens)
     if args.json:
         render.show_json(as_json(result))
     else:
@@ -90,8 +90,7 @@ def _row(call: ToolCall | RejectedCall) -> tuple[object, ...]:
     return call.position, call.name, call.call_id, text, ""
 
 
-def _show_drafts(body: bytes, dialect: str) -> None:
-    decoder = TurnDecoder(dialect)
+def _show_drafts(body: bytes, decoder: TurnDecoder) -> None:
     for at in range(0, len(body), PIECE):
         for draft in decoder.feed(body[at : at + PIECE]):
             render.say(_line(draft))

@@ -5,6 +5,7 @@ Decides how a dialect is found when none was named and how a stream is told from
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from ..stream.bodies import decode_body
 from ..stream.call_list import calls_from_json
 from ..stream.decoder import TurnDecoder
 from ..stream.guess import guess_dialect
-from ..stream.turn import Kind, RejectedCall, ToolCall, TurnResult
+from ..stream.turn import DIALECTS, Kind, RejectedCall, ToolCall, TurnResult
+from .durations import whole_number
 from .errors import Usage
 
 
@@ -31,7 +33,16 @@ def read_bytes(path: str | None) -> bytes:
         raise Usage(f"{'standard input' if from_input else path}: {error.strerror}") from error
 
 
-def decode(body: bytes, dialect: str | None) -> TurnResult:
+def add_response_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """What a person knows of a response that its bytes may not say."""
+    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    parser.add_argument(
+        "--max-tokens", metavar="N", type=whole_number,
+        help="the request's limit of output tokens: a turn that used it up is truncated, whatever the provider says",
+    )  # fmt: skip
+
+
+def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> TurnResult:
     """The turn in these bytes, judged; a whole JSON response is told from a stream by its first character.
 
     Raises:
@@ -39,8 +50,8 @@ def decode(body: bytes, dialect: str | None) -> TurnResult:
     """
     chosen = dialect or guess_dialect(body)
     if is_document(body):
-        return decode_body(chosen, body)
-    decoder = TurnDecoder(chosen)
+        return decode_body(chosen, body, max_tokens=max_tokens)
+    decoder = TurnDecoder(chosen, max_tokens=max_tokens)
     decoder.feed(body)
     return decoder.eof()
 

@@ -14,11 +14,10 @@ from ..store.keyring import Keyring
 from ..store.sealing import unseal
 from ..store.states import State
 from ..stream.submission import Terms, asked_of, identified, usable_turn_id
-from ..stream.turn import DIALECTS
 from . import outcome_view, render, targets
 from .errors import Usage
 from .exit_codes import ExitCode
-from .inputs import decode, read_bytes
+from .inputs import add_response_options, decode, read_bytes
 from .lookup import SHOWN_DIGITS
 from .settings import open_store
 from .subcommand import add_json, command
@@ -58,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
     targets.add_choice(parser)
     group = parser.add_argument_group("recorded turns")
     group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
-    group.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    add_response_options(group)
     group.add_argument("--turn-id", metavar="ID", help="the id it was submitted under, where that was your own")
     add_json(parser, "{answers: [{answer, key, tool, ...}]}, where answer is replay, open, conflict or new")
 
@@ -66,7 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.turn and (args.keys or not args.scope):
         raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
-    turns = [decode(read_bytes(path), args.dialect) for path in args.turn]
+    turns = [decode(read_bytes(path), args.dialect, args.max_tokens) for path in args.turn]
     with open_store(args) as connection:
         answers = _turns(args, connection, turns) if turns else _stored(args, connection)
     if args.json:

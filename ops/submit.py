@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from ..store.states import State
 from ..stream.batch import Batch
 from ..stream.client import Client
-from ..stream.turn import DIALECTS
 from . import outcome_view, render
 from .durations import seconds_or_none
 from .errors import Usage
-from .inputs import calls_of, decode, read_bytes
+from .inputs import add_response_options, calls_of, decode, read_bytes
 from .lookup import SHOWN_DIGITS
 from .settings import open_store, require_durable
 from .subcommand import add_json, command, filled
@@ -41,7 +40,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--scope", type=filled, required=True, help="tenant and conversation in which turn ids are unique"
     )
-    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    add_response_options(parser)
     parser.add_argument("--calls", metavar="FILE", help='in place of a response: [{"name", "arguments", "id"?}, ...]')
     parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
     parser.add_argument("--ordered", action="store_true", help="run the calls strictly one after the other")
@@ -56,7 +55,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    turn = None if args.calls else decode(read_bytes(args.file), args.dialect)
+    turn = None if args.calls else decode(read_bytes(args.file), args.dialect, args.max_tokens)
     calls = calls_of(read_bytes(args.calls)) if args.calls else []
     if turn is not None:
         turn.require_calls()
@@ -108,6 +107,8 @@ def _progress(outcome: Outcome) -> str:
 def _check(args: argparse.Namespace) -> None:
     if args.calls and args.file:
         raise Usage("give a response or --calls, not both")
+    if args.calls and args.max_tokens:
+        raise Usage("--max-tokens is about a response; --calls are calls of a turn that ended properly")
     if args.calls and not args.turn_id:
         raise Usage("--calls needs --turn-id: your own step id, the same on every repeat")
     if args.calls and args.replies and not args.dialect:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from inspect import isawaitable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, Unpack
 
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_before_delay
 
@@ -19,6 +19,7 @@ from .decoder import TurnDecoder
 from .provider import (
     NOBODY,
     USUAL,
+    Asked,
     Budget,
     Watch,
     account,
@@ -68,11 +69,11 @@ async def read_turn_async(
     *,
     budget: Budget = USUAL,
     watch: Watch = NOBODY,
-    streamed: bool = True,
+    **asked: Unpack[Asked],
 ) -> TurnResult:
     """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here; ``watch.on_aborted`` may be
     a coroutine function."""
-    terms = Terms(dialect, time.monotonic() + budget.total_s, budget.idle_s, streamed, watch.on_draft)
+    terms = Terms(dialect, time.monotonic() + budget.total_s, budget.idle_s, on_draft=watch.on_draft, **asked)
     numbers = iter(range(1, budget.attempts + 1))
 
     async def tell(done: Attempt, number: int) -> None:
@@ -114,7 +115,7 @@ class _Reading:
         self._terms = terms
         self._began = time.monotonic()
         self.response: AsyncResponse | None = None
-        self.decoder = TurnDecoder(terms.dialect)
+        self.decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens)
 
     async def attempt(self, open_response: AsyncOpener) -> Attempt:
         try:
@@ -135,7 +136,7 @@ class _Reading:
             body = b"".join([chunk async for chunk in self._chunks(response)])
             if response.status_code >= 400:
                 return refused(self._terms.dialect, response.status_code, body)
-            return decode_body(self._terms.dialect, body)
+            return decode_body(self._terms.dialect, body, max_tokens=self._terms.max_tokens)
         async for chunk in self._chunks(response):
             self._show(self.decoder.feed(chunk))
             if self.decoder.released:

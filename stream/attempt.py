@@ -77,7 +77,8 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence."""
+    """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence; ``max_tokens`` as for
+    `TurnDecoder`."""
 
     dialect: str
     until: float
@@ -85,6 +86,7 @@ class Terms:
     streamed: bool = True
     on_draft: Callable[[Draft], None] | None = None
     cancel: Cancel = field(default_factory=Cancel)
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], objec
             listener raised; Ctrl-C.
     """
     began = time.monotonic()
-    decoder = TurnDecoder(terms.dialect)
+    decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens)
     reading = _Reading(open_response, terms)
     try:
         result = _error_result(reading) if reading.open().status_code >= 400 else _turn(reading, decoder)
@@ -207,7 +209,7 @@ class _Reading:
 def _turn(reading: _Reading, decoder: TurnDecoder) -> TurnResult:
     terms = reading.terms
     if not terms.streamed:
-        return decode_body(terms.dialect, b"".join(reading.chunks()))
+        return decode_body(terms.dialect, b"".join(reading.chunks()), max_tokens=terms.max_tokens)
     try:
         for chunk in reading.chunks():
             _show(terms, decoder.feed(chunk))

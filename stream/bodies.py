@@ -28,9 +28,9 @@ def decode_body(
 
     Raises:
         UnknownDialect: no such dialect.
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
     """
-    turn = OpenTurn(limits or DEFAULT_LIMITS)
-    turn.max_tokens = max_tokens
+    turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens)
     reader = reader_for(dialect, turn)
     try:
         _read(reader, body)

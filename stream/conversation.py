@@ -44,6 +44,7 @@ class Terms:
         locale: of the local messages.
         wait_s: how long calls are waited for before the answer is "still running"; None for ever.
         turns: most turns for one question; a model that goes round in circles is stopped.
+        max_tokens: the limit of output tokens that your requests set, as for `TurnDecoder`.
     """
 
     locale: str = FALLBACK
@@ -51,6 +52,7 @@ class Terms:
     turns: int = 20
     budget: Budget = field(default_factory=Budget)
     catalogue: Catalogue = CATALOGUE
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         wait_limit("wait_s", self.wait_s)
@@ -141,7 +143,8 @@ class Conversation:
         if last.kind == "results" and last.text:
             return Answer(last.text, "gave_up")
         opener = self._ask(self.messages)
-        turn = read_turn(opener, self._dialect, budget=self._terms.budget, watch=self._watch)
+        terms = self._terms
+        turn = read_turn(opener, self._dialect, budget=terms.budget, watch=self._watch, max_tokens=terms.max_tokens)
         if self._hooks.on_turn:
             self._hooks.on_turn(turn)
         if turn.outcome not in ("completed", "paused"):

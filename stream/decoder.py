@@ -44,6 +44,7 @@ class TurnDecoder:
 
     Raises:
         UnknownDialect: no such dialect.
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
     """
 
     def __init__(
@@ -54,8 +55,7 @@ class TurnDecoder:
         record: str | PathLike[str] | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        self._turn = OpenTurn(limits or DEFAULT_LIMITS)
-        self._turn.max_tokens = max_tokens
+        self._turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens)
         self._reader = reader_for(dialect, self._turn)
         self._sse = SseReader(self._turn.limits)
         self._bytes_seen = 0

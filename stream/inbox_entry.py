@@ -3,7 +3,8 @@
 scope    the conversation within the tenant; with `turn` it identifies
 turn     the harness's own step id, the same on every repeat; with `body` the provider's turn id will do
 calls    JSON list of {"name", "arguments", "id"?, "kind"?}; or, in its place,
-body     the provider's bytes, with `dialect`; `streamed` is 0 for a response that was not streamed
+body     the provider's bytes, with `dialect`; `streamed` is 0 for a response that was not streamed,
+         `max_tokens` the limit of output tokens that its request set
 ordered  1: the calls of this turn run strictly one after the other
 intent   JSON object: position -> key of the harness's own
 sealed   1: `calls` or `body` is a token made with the installation's keyring
@@ -27,9 +28,10 @@ from .limits import Limits
 from .submission import asked_of, usable_turn_id
 from .turn import TurnResult
 
-KNOWN = frozenset({b"scope", b"turn", b"calls", b"body", b"dialect", b"streamed", b"ordered", b"intent", b"sealed"})
+KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens ordered intent sealed".split())
 Fields = Mapping[bytes, bytes]
 _POSITION = re.compile("0|[1-9][0-9]{0,8}")
+_TOKENS = re.compile("[1-9][0-9]{0,11}")
 
 
 class Unreadable(ValueError):
@@ -69,6 +71,8 @@ def _read(fields: Fields, keyring: Keyring) -> Entry:
         raise Unreadable(f"unknown field {strange[0]!r}; known: {', '.join(sorted(k.decode() for k in KNOWN))}")
     if (b"calls" in fields) == (b"body" in fields):
         raise Unreadable("one of the fields 'calls' and 'body' is needed, and not both")
+    if b"calls" in fields and b"max_tokens" in fields:
+        raise Unreadable("field 'max_tokens' belongs to 'body': it says how the response was asked for")
     if b"calls" in fields:
         calls, came = calls_from_json(_opened(fields, b"calls", keyring).decode()), None
     else:
@@ -86,11 +90,21 @@ def _read(fields: Fields, keyring: Keyring) -> Entry:
 
 def _decoded(fields: Fields, body: bytes) -> TurnResult:
     dialect = _text(fields, b"dialect")
+    most = _tokens(fields)
     if not _flag(fields, b"streamed", b"1"):
-        return decode_body(dialect, body)
-    decoder = TurnDecoder(dialect)
+        return decode_body(dialect, body, max_tokens=most)
+    decoder = TurnDecoder(dialect, max_tokens=most)
     decoder.feed(body)
     return decoder.eof()
+
+
+def _tokens(fields: Fields) -> int | None:
+    if b"max_tokens" not in fields:
+        return None
+    text = _text(fields, b"max_tokens")
+    if not _TOKENS.fullmatch(text):
+        raise Unreadable("field 'max_tokens': expected a whole number, 1 or more")
+    return int(text)
 
 
 def _opened(fields: Fields, name: bytes, keyring: Keyring) -> bytes:

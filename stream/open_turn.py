@@ -10,6 +10,7 @@ from typing import Any
 
 from .arguments import encodable, joined
 from .drafts import CallComplete, CallOpened, DraftQueue
+from .errors import StreamMisuse
 from .limits import LimitPassed, Limits
 from .turn import Kind, ProviderError, TurnOutcome
 
@@ -31,11 +32,16 @@ class OpenTurn:
         released: the release point was reached; a transport that breaks later changes nothing.
         violations: what broke the protocol, first one first.
         notes: oddities that change nothing.
+
+    Raises:
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, max_tokens: int | None = None) -> None:
+        if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
+            raise StreamMisuse(f"max_tokens={max_tokens!r}: give the request's own limit, 1 or more, or None")
         self.limits = limits
-        self.max_tokens: int | None = None
+        self.max_tokens = max_tokens
         self.drafts = DraftQueue()
         self.calls: list[OpenCall] = []
         self.texts: list[str] = []

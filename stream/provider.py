@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
@@ -83,6 +83,13 @@ class Watch:
     cancel: Cancel | None = None
 
 
+class Asked(TypedDict, total=False):
+    """What the request asked for, as far as reading its response needs it; see `read_turn`."""
+
+    streamed: bool
+    max_tokens: int | None
+
+
 USUAL = Budget()
 NOBODY = Watch()
 
@@ -109,7 +116,7 @@ def read_turn(
     *,
     budget: Budget = USUAL,
     watch: Watch = NOBODY,
-    streamed: bool = True,
+    **asked: Unpack[Asked],
 ) -> TurnResult:
     """Have one turn from a provider.
 
@@ -120,6 +127,7 @@ def read_turn(
     Args:
         open_response: sends the request and returns the response; called once for each attempt.
         streamed: False for a request that asked for a whole JSON document.
+        max_tokens: the request's own limit of output tokens, as for `TurnDecoder`: a turn that used it up is truncated.
 
     Returns:
         The turn, judged, whatever became of it; ``require_calls()`` raises where it gives none.
@@ -127,11 +135,14 @@ def read_turn(
     Raises:
         StreamingRefused: the provider refuses to stream these tools.
         UnknownDialect: no such dialect.
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
         Exception: what `open_response` raised, unless the line is to blame.
     """
     began = time.monotonic()
     cancel = watch.cancel or Cancel()
-    terms = Terms(dialect, began + budget.total_s, budget.idle_s, streamed, watch.on_draft, cancel)
+    terms = Terms(
+        dialect, began + budget.total_s, budget.idle_s, on_draft=watch.on_draft, cancel=cancel, **asked
+    )  # fmt: skip
     numbers = iter(range(1, budget.attempts + 1))
 
     def once() -> Attempt:

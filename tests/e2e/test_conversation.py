@@ -298,3 +298,15 @@ def test_a_conversation_with_secret_fields_is_sealed_or_not_kept(
 
 def kept(site: Site, client: Client) -> str:
     return str(site.connection.command("HGETALL", f"{site.namespace}:journal:{client.terms.scope}"))
+
+
+def test_a_turn_that_used_up_the_tokens_of_its_request_runs_nothing(
+    site: Site, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """Faults 19: its recorded usage is 7 output tokens."""
+    provider.script.extend(script("anthropic", CALLS))
+    said = talk(site.client, http, provider.url, "anthropic", terms=Terms(max_tokens=7)).say("Do it.", step="q1")
+
+    assert said.ended == "no_turn"
+    assert said.turn is not None
+    assert (said.turn.outcome, said.turn.truncated, site.ledger.lines()) == ("truncated", True, [])

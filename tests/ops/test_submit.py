@@ -120,3 +120,21 @@ def test_ctrl_c_while_waiting_says_what_goes_on_and_how_to_come_back(
     assert "1 of 1 calls are not finished and go on by themselves; later: toolonce wait --scope s t" in child.output
     assert "Traceback" not in child.output
     assert scene.queued_jobs()
+
+
+def test_a_turn_that_used_up_its_tokens_is_neither_shown_as_whole_nor_submitted(
+    scene: LiveScene, toolonce: CommandLine, tmp_path: Path
+) -> None:
+    """Faults 19: the recorded usage is 7 output tokens."""
+    file = written(tmp_path, stream("anthropic", "turn-1", CALLS[:1]))
+    words = ["submit", "--scope", "s", "--wait", "0", file, "--max-tokens"]
+
+    shown = toolonce("decode", "--json", file, "--max-tokens", "7", place=[])
+    cut, drafts = toolonce(*words, "7"), toolonce("decode", "--drafts", file, "--max-tokens", "7", place=[])
+    assert (shown.json["outcome"], cut.code) == ("truncated", 1)
+    assert 'TurnEnded {"outcome": "truncated"}' in drafts.err
+    assert "used up its 7 tokens" in cut.err
+    assert toolonce("stats", "--json").json["admitted"] == 0
+    assert toolonce(*words, "8").code == 0
+    assert toolonce("replay", "--scope", "s", "--turn", file, "--max-tokens", "7").code == 1
+    assert toolonce("submit", "--scope", "s", "--calls", file, "--turn-id", "1", "--max-tokens", "7").code == 2

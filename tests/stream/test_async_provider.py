@@ -148,3 +148,10 @@ def test_an_attempt_that_a_drafts_listener_ends_is_told_as_lost(server: Provider
 
 def _breaks(_draft: object) -> None:
     raise BrokenPipeError
+
+
+def test_a_turn_that_used_up_the_tokens_of_its_request_is_truncated(server: ProviderServer) -> None:
+    """Faults 19."""
+    server.script.extend([Reply(GOOD)] * 2)
+
+    assert [read(server, max_tokens=most).outcome for most in (7, 8)] == ["truncated", "completed"]

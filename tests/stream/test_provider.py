@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from toolonce.store.aborted import aborted
 from toolonce.stream import provider
 from toolonce.stream.attempt import Cancel
 from toolonce.stream.drafts import TurnEnded
-from toolonce.stream.errors import StreamingRefused
+from toolonce.stream.errors import StreamingRefused, StreamMisuse
 from toolonce.stream.messages import message_code
 from toolonce.stream.provider import Aborted, Budget, Watch, read_turn, retry_after, sending
 from toolonce.stream.turn import DIALECTS, TurnResult
@@ -321,3 +322,31 @@ def test_an_opener_that_sent_nothing_lost_nothing() -> None:
     with pytest.raises(KeyError):
         read_turn(opener, "anthropic", watch=Watch(on_aborted=lost.append))
     assert lost == []
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_live_turn_that_used_up_the_tokens_of_its_request_is_truncated(
+    server: ProviderServer, read: Read, streamed: bool
+) -> None:
+    """Faults 19: the provider says `tool_use`; the request's own limit says that the call was cut."""
+    body = {
+        "id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "tool_use", "usage": {"output_tokens": 7},
+        "content": [{"type": "tool_use", "id": "t1", "name": "pay", "input": {"n": 1}}],
+    }  # fmt: skip
+    server.script.extend([Reply(GOOD if streamed else json.dumps(body).encode())] * 3)
+
+    cut, whole, plain = [read(streamed=streamed, max_tokens=most) for most in (7, 8, None)]
+
+    assert (cut.outcome, cut.calls) == ("truncated", ())
+    assert [(turn.outcome, len(turn.calls)) for turn in (whole, plain)] == [("completed", 1)] * 2
+    assert len(server.requests) == 3  # a length limit is not asked for again
+
+
+@pytest.mark.parametrize("most", [0, -1, True, 1.5, "7"])
+def test_a_limit_of_tokens_that_is_none_is_said_before_anything_is_sent(
+    server: ProviderServer, read: Read, most: Any
+) -> None:
+    with pytest.raises(StreamMisuse, match="max_tokens"):
+        read(max_tokens=most)
+
+    assert server.requests == []

@@ -1,0 +1,58 @@
+"""Raw provider bytes in the inbox: what of the request the consumer has to be told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.harness import Bench
+from tests.support.inbox import Inbox
+from tests.support.speech import stream
+from toolonce.stream.inbox import Consumer
+
+BODY = stream("anthropic", "turn-1", [("pay", "c1", {"n": 1})])
+"""Its recorded usage is 7 output tokens."""
+
+
+@pytest.fixture
+def box(bench: Bench) -> Inbox:
+    return Inbox(bench)
+
+
+@pytest.fixture
+def consumer(bench: Bench) -> Iterator[Consumer]:
+    consumer = Consumer(bench.store.connection, name="one")
+    yield consumer
+    consumer.close()
+
+
+def test_a_body_that_used_up_the_tokens_of_its_request_is_parked_as_truncated(box: Inbox, consumer: Consumer) -> None:
+    """Faults 19."""
+    cut, whole = (box.add(body=BODY, dialect="anthropic", max_tokens=most) for most in ("7", "8"))
+    consumer.step(0.01)
+
+    assert [box.answers(entry)[0]["state"] for entry in (cut, whole)] == ["parked", "admitted"]
+    assert "used up its 7 tokens" in json.loads(box.answers(cut)[0]["error"])["message"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"body": BODY, "dialect": "anthropic", "max_tokens": "0"},
+        {"body": BODY, "dialect": "anthropic", "max_tokens": ""},
+        {"body": BODY, "dialect": "anthropic", "max_tokens": "7.5"},
+        {"turn": "1", "calls": [{"name": "pay", "arguments": {"n": 1}}], "max_tokens": "7"},
+    ],
+)
+def test_a_limit_of_tokens_that_cannot_be_read_parks_the_entry(
+    box: Inbox, consumer: Consumer, fields: dict[str, Any]
+) -> None:
+    entry = box.add(**fields)
+    consumer.step(0.01)
+
+    [answer] = box.answers(entry)
+    assert answer["state"] == "parked"
+    assert "max_tokens" in json.loads(answer["error"])["message"]
