@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import render
-from .call_view import as_json, masked, standing, time_line
+from .call_view import as_json, masked, progress_of, standing, time_line
 from .lookup import get_record
 from .settings import open_store
 from .subcommand import add_json, command
@@ -23,7 +23,7 @@ toolonce call 3f9a2c41d07b --json
 
 SHAPE = (
     "{key, idempotency_key, state, tool, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
-    "forgotten, lease_left_ms, history, evidence, next, ...}"
+    "progress, forgotten, lease_left_ms, history, evidence, next, ...}"
 )
 
 
@@ -70,6 +70,9 @@ def _answer(found: Record) -> dict[str, object]:
         lines["value"] = render.json_line(masked(found.stored["result"]))
     if failure := found.failure:
         lines["error"] = f"{failure.code}: {failure.message}"
+    if said := progress_of(found.stored):
+        share = "" if said["fraction"] is None else f"{said['fraction']:.0%} "
+        lines["last progress"] = f"{share}{said['message']}".rstrip()
     for name, title in (("marks", "marks"), ("worker", "worker"), ("settled_by", "settled by")):
         if found.stored.get(name):
             lines[title] = found.stored[name]

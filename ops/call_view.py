@@ -6,6 +6,7 @@ Pure: from a record to plain values. Secret fields are shown masked, whatever ke
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ..store.reading import Record
@@ -35,6 +36,7 @@ def as_json(found: Record) -> dict[str, Any]:
     view["error"] = _parsed(stored.get("error")) or None
     view["marks"] = _parsed(stored.get("marks")) or {}
     view["begun"] = stored.get("begun") == "1"
+    view["progress"] = progress_of(stored)
     view["stop_requested"] = stored.get("cancel_requested") == "1"
     view["forgotten"] = stored.get("forgotten") == "1"
     view["lease_left_ms"] = found.lease_left_ms
@@ -42,6 +44,14 @@ def as_json(found: Record) -> dict[str, Any]:
     view["evidence"] = [mask(item) for item in found.evidence]
     view["next"] = next_steps(found)
     return view
+
+
+def progress_of(stored: Mapping[str, str]) -> dict[str, Any] | None:
+    """What a handler said last of how far it is; None where none said a word. The fraction is the newest attempt's."""
+    if "progress_message" not in stored:
+        return None
+    fraction = stored.get("progress")
+    return {"fraction": float(fraction) if fraction else None, "message": stored["progress_message"]}
 
 
 def masked(stored: str | None) -> Any:

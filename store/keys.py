@@ -26,7 +26,7 @@
 <ns>:events            stream  every transition, capped
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day
-<ns>:wake:<turn key>   channel a call of the turn came to rest
+<ns>:wake:<turn key>   channel a call of the turn came to rest; <ns>:wake:<worker>: one of its calls is to stop
 <ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants
 <ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
 <ns>:aborted           zset    provider turns that were lost, by when (ms, with microseconds), capped

@@ -58,7 +58,7 @@ class Attempt:
         self._desk = desk
         self._ready = ready
         self._claimed_at = time.monotonic()
-        self._line = StoreLine(desk.connection, hold, ready.secrets)
+        self._line = StoreLine(desk.leases, hold, ready.secrets)
         limit_ms = ready.tool.spec.timeout_ms
         limit_at = self._claimed_at + limit_ms / 1000 if limit_ms else None
         self.entry = Entry(ready.tool, ready.values, context_of(run, limit_at, self._line, ready.secrets))

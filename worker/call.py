@@ -29,7 +29,7 @@ class Line(Protocol):
         """False where the lease is lost."""
 
     def standing(self) -> str:
-        """``kept``, ``cancel`` or ``lost``, as far as the last renewal knows."""
+        """``kept``, ``cancel`` or ``lost``; the store is asked where a lease has passed since it was last granted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,25 @@ class Call:
         if not self.line.progress(fraction, message):
             _heed("lost")
 
-    def still_mine(self) -> None:
-        """Stop here if there is no reason to go on; costs no round trip.
+    def check_lease(self) -> None:
+        """Stop here if there is no reason to go on. A stop that someone asked for is heard within two seconds.
+
+        Costs no round trip while the lease was confirmed less than a lease ago; else the store is asked, and a store
+        that does not answer within a second means that the lease is lost.
 
         Raises:
             CancelRequested: someone asked for a stop.
-            LeaseLost: the lease is gone.
+            LeaseLost: the lease is gone, or nobody confirms it.
         """
         _heed(self.line.standing())
 
     async def begin_async(self) -> None:
         """`begin` without stopping the event loop."""
         await asyncio.to_thread(self.begin)
+
+    async def check_lease_async(self) -> None:
+        """`check_lease` without stopping the event loop."""
+        await asyncio.to_thread(self.check_lease)
 
     async def progress_async(self, fraction: float | None = None, message: str = "") -> None:
         """`progress` without stopping the event loop."""

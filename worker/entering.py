@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .call import Call
 from .ends import End, Kind, classify
+from .errors import CancelRequested
 from .results import encode
 from .tool import Tool
 
@@ -34,12 +37,14 @@ def enter(entry: Entry) -> End:
         return classify(error, tool.not_started)
 
 
-async def enter_async(entry: Entry) -> End:
-    """Run an async handler in this task."""
+async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: False) -> End:
+    """Run an async handler in this task; `is_stopped` tells whether its task was cancelled on request."""
     tool = entry.tool
     context = {"call": entry.call} if tool.signature.takes_call else {}
     try:
         return returned(tool, await tool.handler(**entry.values, **context))
+    except asyncio.CancelledError as error:
+        return classify(CancelRequested() if is_stopped() else error)
     except BaseException as error:
         return classify(error, tool.not_started)
 

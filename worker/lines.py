@@ -5,15 +5,19 @@ Decides nothing; remembers whether the handler has begun, which the policy asks 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
-from ..store.connection import Connection
+from redis.exceptions import RedisError
+
 from ..store.crashpoints import reach
-from ..store.errors import StoreFull
+from ..store.errors import StoreError, StoreFull
 from ..store.execution import begin, progress
 from ..store.sealing import scrub
 from .errors import NotStarted
-from .lease import Hold
+from .lease import Hold, Leases
+
+_LOG = logging.getLogger("toolonce.worker")
 
 
 class StoreLine:
@@ -23,10 +27,11 @@ class StoreLine:
         begun: the effect may have started. True also where the word was sent and its answer never came.
     """
 
-    __slots__ = ("_closed", "_connection", "_hold", "_secrets", "begun")
+    __slots__ = ("_closed", "_connection", "_hold", "_leases", "_secrets", "begun")
 
-    def __init__(self, connection: Connection, hold: Hold, secrets: Sequence[str] = ()) -> None:
-        self._connection = connection
+    def __init__(self, leases: Leases, hold: Hold, secrets: Sequence[str] = ()) -> None:
+        self._connection = leases.connection
+        self._leases = leases
         self._hold = hold
         self._secrets = secrets
         self._closed = False
@@ -51,10 +56,14 @@ class StoreLine:
         if self._closed:
             return False
         words = scrub(message, self._secrets)
-        return self._connection.run(progress(self._connection.space, self._hold.run, fraction, words))
+        try:
+            return self._leases.at_once.run(progress(self._connection.space, self._hold.run, fraction, words))
+        except (StoreError, RedisError) as error:  # a report that is lost is no reason to end a handler in mid-effect
+            _LOG.warning("call %s: its progress is not stored: %s", self._hold.run.call, error)
+            return self.standing() != "lost"
 
     def standing(self) -> str:
-        return "lost" if self._closed else self._hold.standing
+        return "lost" if self._closed else self._leases.check(self._hold)
 
     def close(self) -> None:
         """The attempt is over: a thread that the handler left behind has nothing to say any more."""

@@ -139,6 +139,7 @@ class Process:
         """From the first registration to the last."""
         self._stable.open()  # before any thread: it forks
         registered = RegisteredWorker.create(self._connection, self._queues, self.name)
+        registered.stops = self._connection.space.wake_channel(self.name), self._desk.leases.nudge
         heart = Heart(registered, self._report)
         self._connection.run(publish(self._connection.space, self._registry.specs()))
         registered.enlist()

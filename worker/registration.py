@@ -38,6 +38,8 @@ class RegisteredWorker(BaseWorker):
     """RQ's picture of our process. It never dequeues."""
 
     job_class = Pointer
+    stops: tuple[str, Callable[[], None]] | None = None
+    """The channel on which this worker hears that a stop was asked for, and what it does then."""
 
     @classmethod
     def create(cls, connection: Connection, queues: Sequence[str], name: str) -> RegisteredWorker:
@@ -66,6 +68,9 @@ class RegisteredWorker(BaseWorker):
         """As RQ's, but in short waits: a drain waits for the end of one, which were 60 s while a server comes back."""
         pubsub: Any = self.connection.pubsub()  # type: ignore[no-untyped-call]
         pubsub.subscribe(**{self.pubsub_channel_name: self.handle_payload})
+        if self.stops:
+            channel, hear = self.stops
+            pubsub.subscribe(**{channel: lambda _message: hear()})
         listening: Any = pubsub.run_in_thread(sleep_time=LISTEN_S, daemon=True, exception_handler=_listen_again)
         self.pubsub, self.pubsub_thread = pubsub, listening
 

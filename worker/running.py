@@ -12,10 +12,11 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import Any, Protocol
 
 from .attempt import Attempt
-from .ends import End, classify
+from .ends import End, Kind
 from .entering import enter, enter_async, overrun
 from .limits import Limits
 from .persist import Sends
@@ -71,7 +72,8 @@ class InThread:
 
 
 class OnLoop:
-    """On the one event loop of the process. At the limit the task is cancelled; what it still says comes late."""
+    """On the one event loop of the process. At the limit the task is cancelled; what it still says comes late. Where
+    someone asks for a stop it is cancelled at once, and what it says then is its end."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -89,12 +91,23 @@ class OnLoop:
         limit = attempt.entry.call.limit_at
         answer: Future[End] = Future()
         tasks: list[asyncio.Task[End]] = []
+        stopped = threading.Event()
 
         def begin() -> None:
-            tasks.append(self._loop.create_task(enter_async(attempt.entry)))
+            tasks.append(self._loop.create_task(enter_async(attempt.entry, stopped.is_set)))
             tasks[0].add_done_callback(lambda task: answer.set_result(_end_of(task)))
 
+        def stop() -> None:
+            if not tasks[0].done():
+                stopped.set()
+                tasks[0].cancel()
+
+        def ask_to_stop() -> None:
+            with suppress(RuntimeError):  # the loop is closed: the process ends
+                self._loop.call_soon_threadsafe(stop)
+
         self._loop.call_soon_threadsafe(begin)
+        attempt.hold.when_stopped(ask_to_stop)
         try:
             return answer.result(None if limit is None else max(0.0, limit - time.monotonic()))
         except FutureTimeout:
@@ -125,8 +138,10 @@ class OnLoop:
 
 
 def _end_of(task: asyncio.Task[End]) -> End:
-    """Tasks of ours return what came out of the handler; one that never got to run was cancelled before."""
-    return classify(asyncio.CancelledError()) if task.cancelled() else task.result()
+    """Tasks of ours return what came out of the handler; one that was cancelled itself never got to run it."""
+    if not task.cancelled():
+        return task.result()
+    return End(Kind.NOT_STARTED, code="not_started", message="stopped before its handler was entered")
 
 
 def _tell_late(attempt: Attempt, end: End) -> None:

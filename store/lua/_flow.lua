@@ -210,7 +210,7 @@ end
 
 -- An attempt ended in a way that may be followed by another; unless a stop was asked for meanwhile.
 local function queue_again(call, delay, event)
-  redis.call('HDEL', record_of(call), 'progress', 'progress_message')
+  redis.call('HDEL', record_of(call), 'progress') -- the message stays: it may be the last that is heard of the call
   transition(call, 'running', 'queued', event)
   if fields(call, 'cancel_requested')[1] == '1' then
     end_waiting(call, 'queued', 'cancelled', { op = 'cancel', actor = event.actor, tool = event.tool },

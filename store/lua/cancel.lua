@@ -19,7 +19,9 @@ local event = { op = 'cancel', actor = ARGV[4], tool = got[2], reason = ARGV[5] 
 if got[1] == 'running' then
   redis.call('HSET', record_of(call), 'cancel_requested', 1)
   note(call, event)
-  redis.call('PUBLISH', root .. 'wake:' .. fields(call, 'turn_key')[1], call)
+  local about = fields(call, 'turn_key', 'worker')
+  redis.call('PUBLISH', root .. 'wake:' .. about[1], call)
+  redis.call('PUBLISH', root .. 'wake:' .. about[2], call) -- its worker asks for its leases at once, and hears it
   return reply('cancel', call, request, 'requested')
 elseif got[1] == 'queued' or got[1] == 'held' then
   end_waiting(call, got[1], 'cancelled', event, 'a stop was asked for')

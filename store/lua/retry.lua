@@ -23,7 +23,8 @@ each(got[6], function(lane)
   redis.call('ZADD', root .. 'lane:' .. lane, 'NX', seq, call)
 end)
 join_twins(call)
-redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'error', 'marks')
+redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'error', 'marks',
+  'progress', 'progress_message')
 redis.call('HSET', record_of(call), 'attempt_limit', whole(tonumber(got[4] or '0') + tonumber(got[5])))
 transition(call, ARGV[2], 'queued',
   { op = ARGV[4], actor = ARGV[5], tool = got[3], fence = ARGV[3], reason = ARGV[6] })

@@ -7,8 +7,10 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
+from toolonce.store.execution import interrupt, progress
 from toolonce.store.keyring import Keyring
 from toolonce.store.sealing import seal
+from toolonce.store.specs import Effect
 
 
 def test_a_call_is_found_by_key_by_idempotency_key_and_by_first_digits(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -63,6 +65,33 @@ def test_a_call_in_doubt_shows_its_history_and_what_may_be_done(scene: LiveScene
     assert any("--succeeded" in step for step in shown["next"])
     assert any("retry" in step for step in shown["next"])
     assert all(step in told for step in shown["next"])
+
+
+def test_a_call_in_doubt_shows_how_far_its_handler_said_it_was(scene: LiveScene, toolonce: CommandLine) -> None:
+    """faults 8: the last message is often the only evidence of what has happened."""
+    run = scene.start("a")
+    key = run.call
+    scene.run(progress(scene.space, run, 0.5, "transfer 3 of 6 is booked"))
+    scene.run(interrupt(scene.space, run, reason="lost"))
+
+    shown = toolonce("call", key, "--json").json
+
+    assert (shown["state"], shown["progress"]) == ("unknown", {"fraction": 0.5, "message": "transfer 3 of 6 is booked"})
+    assert "50% transfer 3 of 6 is booked" in toolonce("call", key).out
+
+
+def test_an_attempt_that_said_nothing_leaves_the_message_of_the_one_before(
+    scene: LiveScene, toolonce: CommandLine
+) -> None:
+    """faults 8."""
+    first = scene.start("a", of=spec(effect=Effect.READ, max_attempts=2))
+    scene.run(progress(scene.space, first, 0.5, "half"))
+    scene.run(interrupt(scene.space, first, reason="lost"))
+    scene.run(interrupt(scene.space, scene.take(), reason="lost"))
+
+    shown = toolonce("call", first.call, "--json").json
+
+    assert (shown["state"], shown["progress"]) == ("failed", {"fraction": None, "message": "half"})
 
 
 def test_secret_fields_are_masked_even_where_the_keys_are_at_hand(

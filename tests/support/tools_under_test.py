@@ -249,10 +249,36 @@ def sleep(seconds: float) -> float:
 @tools.tool(effect="mutating")
 def until_stopped(what: str, *, call: Call) -> str:
     """Have an effect, and go on until someone asks for a stop."""
+    return _until_stopped(what, call)
+
+
+@tools.tool(effect="mutating", isolation="process")
+def process_until_stopped(what: str, *, call: Call) -> str:
+    """The same in a process of its own."""
+    return _until_stopped(what, call)
+
+
+@tools.tool(effect="mutating")
+async def async_until_stopped(what: str, *, call: Call) -> str:
+    """The same on the event loop, where nothing is asked: its task is cancelled."""
     effect(f"put {what}")
-    while not gate(what).exists():
-        call.still_mine()
-        time.sleep(0.01)
+    try:
+        await asyncio.sleep(PATIENCE_SECONDS)
+    except BaseException as error:
+        effect(f"stopped {what} {type(error).__name__}")
+        raise
+    return what
+
+
+def _until_stopped(what: str, call: Call) -> str:
+    effect(f"put {what}")
+    try:
+        while not gate(what).exists():
+            call.check_lease()
+            time.sleep(0.01)
+    except BaseException as error:
+        effect(f"stopped {what} {type(error).__name__}")
+        raise
     return what
 
 

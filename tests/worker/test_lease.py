@@ -12,14 +12,20 @@ from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.execution import Delivery, Ending, Run, claim, settle
+from toolonce.store.operators import Seen, Word, cancel
 from toolonce.store.states import State
-from toolonce.worker.lease import Hold, Leases
+from toolonce.worker.lease import HEARD_S, Hold, Leases
 
 
-def settled_while_it_is_held(site: Site, leases: Leases) -> Hold:
+def claimed(site: Site) -> Run:
     job = site.record(site.submit("put", what="x")).stored["ikey"]
     run = site.connection.run(claim(site.connection.space, Delivery(job, "default", "t", "w"), lease_ms=60_000))
     assert isinstance(run, Run)
+    return run
+
+
+def settled_while_it_is_held(site: Site, leases: Leases) -> Hold:
+    run = claimed(site)
     hold = leases.hold(run, time.monotonic())
     site.connection.run(settle(site.connection.space, run, Ending(State.SUCCEEDED, "1")))
     return hold
@@ -45,9 +51,7 @@ def test_renewals_go_on_after_a_server_has_refused_them(
     """G1: a full disk, or too few replicas for a while. A process that renewed no more would lose every lease since."""
     caplog.set_level(logging.WARNING, "toolonce.worker")
     site = Site(own_server.url, "leases", tmp_path)
-    job = site.record(site.submit("put", what="x")).stored["ikey"]
-    run = site.connection.run(claim(site.connection.space, Delivery(job, "default", "t", "w"), lease_ms=60_000))
-    assert isinstance(run, Run)
+    run = claimed(site)
     leases = Leases(site.connection, 300)
     hold = leases.hold(run, time.monotonic())
     leases.start()
@@ -62,3 +66,48 @@ def test_renewals_go_on_after_a_server_has_refused_them(
         site.close()
 
     assert hold.standing == "kept"
+
+
+def test_a_lease_that_nobody_confirms_is_lost_once_it_has_passed(own_server: RealServer, tmp_path: Path) -> None:
+    """faults 8: the last answer, from before the store went away, says nothing about now."""
+    site = Site(own_server.url, "leases", tmp_path)
+    leases = Leases(site.connection, 300)
+    hold = leases.hold(claimed(site), time.monotonic())
+    try:
+        own_server.pause()
+        heard_at_once = leases.check(hold)
+        wait_until(lambda: time.monotonic() - hold.asked_at > 0.3, description="a lease has passed")
+        heard_later = leases.check(hold)
+        own_server.resume()
+        heard_again = leases.check(hold)
+    finally:
+        site.close()
+
+    assert (heard_at_once, heard_later, heard_again) == ("kept", "lost", "kept")
+
+
+def test_the_answer_to_an_earlier_question_does_not_undo_a_later_one(site: Site) -> None:
+    """faults 8: a renewal that was on its way when the lease went over to someone else."""
+    leases = Leases(site.connection, 60_000)
+    hold = leases.hold(claimed(site), time.monotonic())
+    site.connection.run(settle(site.connection.space, hold.run, Ending(State.SUCCEEDED, "1")))
+    earlier = time.monotonic()
+
+    leases.renew_now()
+    leases._heard([hold], ["kept"], earlier)
+
+    assert hold.standing == "lost"
+
+
+def test_a_stop_is_heard_by_the_renewal_alone_however_long_the_lease(site: Site) -> None:
+    """faults 8: the word that announces a stop may be lost; a lease of an hour is renewed often enough all the same."""
+    leases = Leases(site.connection, 3_600_000)
+    hold = leases.hold(claimed(site), time.monotonic())
+    leases.start()
+    try:
+        site.connection.run(cancel(site.connection.space, Seen(hold.run.call), Word("ann", "changed my mind")))
+        wait_until(lambda: hold.standing == "cancel", description="the stop is heard")
+    finally:
+        leases.stop()
+
+    assert HEARD_S < 2

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.support.tools_under_test import thread_tools
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from tests.support.tools_under_test import effect, thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.operators import Done, Seen, Word, cancel
@@ -59,7 +64,7 @@ def test_a_stop_that_is_heard_before_begin_means_no_effect(site: Site) -> None:
 
     @registry.tool(begins=True)
     def careful(call: Call) -> None:
-        from tests.support.tools_under_test import effect, pass_gate
+        from tests.support.tools_under_test import pass_gate
 
         effect("inside")
         pass_gate("go")
@@ -83,7 +88,7 @@ def test_a_call_that_is_to_be_tried_again_and_was_cancelled_is_not(site: Site) -
 
     @registry.tool(effect="read")
     def flaky(call: Call) -> None:
-        from tests.support.tools_under_test import effect, pass_gate
+        from tests.support.tools_under_test import pass_gate
 
         attempts.append(call.attempt)
         effect("inside")
@@ -101,3 +106,72 @@ def test_a_call_that_is_to_be_tried_again_and_was_cancelled_is_not(site: Site) -
     assert record.failure
     assert record.failure.code == "cancelled"
     assert attempts == [1]
+
+
+@pytest.mark.parametrize("tool", ["until_stopped", "process_until_stopped", "async_until_stopped"])
+def test_a_stop_reaches_a_running_handler_however_long_its_lease(site: Site, tool: str) -> None:
+    """faults 8, DESIGN 6: `call.check_lease()` hears it within two seconds, a task on the event loop is cancelled."""
+    with site.worker(lease_ms=3_600_000):
+        key = site.submit(tool, what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        _cancel(site, key)
+        record = site.wait_for(key, State.UNKNOWN)
+
+    assert record.failure
+    assert "stopped on request" in record.failure.message
+    assert site.ledger.lines("stopped") == [
+        "stopped x CancelledError" if tool == "async_until_stopped" else "stopped x CancelRequested"
+    ]
+
+
+def test_a_stop_is_announced_to_the_worker_at_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """faults 8: an async handler need not wait for the next renewal, which here would not come."""
+    monkeypatch.setattr("toolonce.worker.lease.HEARD_S", 3_600)
+    with site.worker_here(thread_tools, lease_ms=3_600_000):
+        key = site.submit("async_until_stopped", what="x")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        _cancel(site, key)
+        site.wait_for(key, State.UNKNOWN)
+
+    assert site.ledger.count("stopped x CancelledError") == 1
+
+
+def test_an_async_handler_that_is_stopped_before_begin_has_had_no_effect(site: Site) -> None:
+    """faults 8."""
+    registry, effects = Registry(), []
+
+    @registry.tool(begins=True)
+    async def careful(call: Call) -> None:
+        effect("inside")
+        await asyncio.sleep(60)
+        await call.begin_async()
+        effects.append("happened")
+
+    with site.worker_here(registry):
+        key = site.submit("careful")
+        wait_until(lambda: site.ledger.count("inside"), description="it is inside")
+        _cancel(site, key)
+        record = site.wait_for(key, State.FAILED)
+
+    assert record.failure
+    assert record.failure.code == "cancelled"
+    assert effects == []
+
+
+def test_a_task_that_swallows_its_cancellation_still_counts_what_it_returns(site: Site) -> None:
+    registry = Registry()
+
+    @registry.tool
+    async def stubborn() -> str:
+        effect("inside")
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return "done all the same"
+
+    with site.worker_here(registry):
+        key = site.submit("stubborn")
+        wait_until(lambda: site.ledger.count("inside"), description="it is inside")
+        _cancel(site, key)
+        record = site.wait_for(key, State.SUCCEEDED)
+
+    assert record.stored["result"] == '"done all the same"'
