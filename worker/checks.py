@@ -8,6 +8,7 @@ from typing import Protocol
 from ..store.errors import KeyringMissing
 from ..store.keyring import VARIABLE, Keyring
 from ..store.recovery import Retention
+from ..store.times import LONGEST_S
 from .errors import BadTool
 from .registry import Registry
 
@@ -39,7 +40,7 @@ def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[
     """
     if options.concurrency < 1:
         raise ValueError(f"concurrency {options.concurrency}: a worker needs at least one slot")
-    if options.lease_ms < SHORTEST_LEASE_MS:
+    if not SHORTEST_LEASE_MS <= options.lease_ms <= LONGEST_S * 1000:
         raise ValueError(
             f"a lease of {options.lease_ms} ms protects nothing; at least {SHORTEST_LEASE_MS} ms is needed"
         )

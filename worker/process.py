@@ -20,7 +20,7 @@ from ..store.identity import digest
 from ..store.keyring import Keyring
 from ..store.recovery import Retention
 from ..store.specs import publish
-from ..store.times import milliseconds, seconds
+from ..store.times import seconds
 from .attempt import Desk
 from .checks import check_start
 from .execute import Executor
@@ -77,7 +77,6 @@ class Options:
     retention: Retention = field(default_factory=Retention)
 
     def __post_init__(self) -> None:
-        milliseconds("the lease in ms", self.lease_ms)
         seconds("the grace", self.grace_s)
         seconds("the time for which results are kept", self.keep_s)
 

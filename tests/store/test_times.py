@@ -13,11 +13,13 @@ from tests.support.workers import Site
 from toolonce.ops import durations
 from toolonce.ops.work import keeping
 from toolonce.store.connection import Patience
+from toolonce.store.keyring import Keyring
 from toolonce.store.recovery import Retention
 from toolonce.store.states import State
 from toolonce.stream.conversation import Terms
 from toolonce.stream.provider import Budget
 from toolonce.worker import Registry
+from toolonce.worker.checks import check_start
 from toolonce.worker.errors import BadTool
 from toolonce.worker.process import Options
 from toolonce.worker.retries import Retry
@@ -64,7 +66,7 @@ def test_a_wait_between_attempts_that_is_no_time_is_refused(given: float) -> Non
     [
         lambda given: Options(grace_s=given),
         lambda given: Options(keep_s=given),
-        lambda given: Options(lease_ms=given),
+        lambda given: check_start(Registry(), Options(lease_ms=given), Keyring()),
         lambda given: Retention(body_ms=given),
         lambda given: Retention(tombstone_ms=given),
         lambda given: Retention(states={State.FAILED: given}),
@@ -75,7 +77,7 @@ def test_a_wait_between_attempts_that_is_no_time_is_refused(given: float) -> Non
 )
 def test_options_with_a_time_that_cannot_be_kept_are_refused(make: Callable[[Any], Any], given: Any) -> None:
     """faults 24: a grace, a lease, a retention or a patience that protects nothing."""
-    with pytest.raises(ValueError, match=r"positive|negative|no number|shorter|longer"):
+    with pytest.raises(ValueError, match=r"positive|negative|no number|shorter|longer|protects nothing"):
         make(given)
 
 
