@@ -126,4 +126,5 @@ def show(args: argparse.Namespace, batch: Batch) -> None:
     else:
         outcome_view.show(batch.outcomes)
         if not batch.outcomes:
-            render.say(f"turn {batch.turn_id} asks for no calls")
+            why = batch.turn.diagnostics if batch.turn is not None else ()
+            render.say(f"turn {batch.turn_id} asks for no calls" + (f": {why[0]}" if why else ""))

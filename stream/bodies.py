@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .dialect import DialectReader
 from .frames import BadFrame, error_in, parse_frame
+from .guess import dialect_of
 from .json_scan import Repeated
 from .limits import DEFAULT_LIMITS, LimitPassed, Limits
 from .open_turn import OpenTurn
@@ -57,6 +58,10 @@ def _read(reader: DialectReader, body: bytes) -> None:
     elif isinstance(document, dict):
         if type(document) is Repeated:
             turn.violate("a body in which a member comes twice")
+        if (found := dialect_of("", document)) not in (None, reader.dialect):
+            turn.looks_like = found
         reader.body(document)
     else:
+        if body.lstrip().startswith((b"data:", b"event:")):
+            turn.looks_like = "a stream of events (TurnDecoder)"
         turn.end("malformed", "a body that is no JSON object")

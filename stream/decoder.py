@@ -12,6 +12,7 @@ from .dialect import Frame
 from .drafts import Draft
 from .errors import DecoderClosed, StreamMisuse
 from .frames import BadFrame, error_event, error_in, parse_frame, stray_error
+from .guess import LOOK_AT, dialect_of
 from .json_scan import Repeated
 from .limits import DEFAULT_LIMITS, LimitPassed, Limits
 from .open_turn import OpenTurn
@@ -60,6 +61,7 @@ class TurnDecoder:
         self._sse = SseReader(self._turn.limits)
         self._bytes_seen = 0
         self._result: TurnResult | None = None
+        self._looks_left = LOOK_AT
         self._recorder = _open_recorder(record, self._reader.dialect)
 
     @property
@@ -170,7 +172,16 @@ class TurnDecoder:
         elif type(frame) is not dict:
             self._turn.violate("a frame that is no object")
         elif not damaged:
+            if self._looks_left:
+                self._look(name, frame)
             self._reader.read(self._kind(name, frame), frame)
+
+    def _look(self, name: bytes, frame: Frame) -> None:
+        """The first frame that one dialect alone has says whether the caller named the right one."""
+        self._looks_left -= 1
+        if (found := dialect_of(name.decode(), frame)) is not None:
+            self._looks_left = 0
+            self._turn.looks_like = found if found != self._reader.dialect else None
 
     def _kind(self, name: bytes, frame: Frame) -> str:
         """What kind of frame this is: the JSON tells, or else the event's name. Both may not tell different kinds."""
@@ -186,6 +197,8 @@ class TurnDecoder:
         self._turn.bad_utf8 = self._sse.bad_utf8
         if self._sse.stray and (error := stray_error(self._sse.stray)):
             self._turn.fail(error)
+        if self._looks_left == LOOK_AT and self._sse.stray and self._sse.stray[0].lstrip()[:1] == b"{":
+            self._turn.looks_like = "one JSON document (decode_body)"
         self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)

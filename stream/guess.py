@@ -1,4 +1,5 @@
-"""Which dialect some bytes look like, for a person who has a stream and no label. Never used on the way to a call.
+"""Which dialect some bytes look like, for a person who has a stream and no label, or the wrong one. Never used on the
+way to a call.
 
 Decides by the first frame that only one dialect has. Must not judge the turn.
 """
@@ -15,7 +16,7 @@ from .sse import SseReader
 from .turn import DIALECTS, Dialect
 
 # A stream shows what it is with its first frame, or with the first after some pings.
-_LOOK_AT = 64
+LOOK_AT = 64
 _ANTHROPIC = ("message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta")
 
 
@@ -26,7 +27,7 @@ def guess_dialect(data: bytes) -> Dialect:
         UnknownDialect: nothing in it belongs to one dialect alone.
     """
     for name, frame in _frames(data):
-        if (dialect := _dialect_of(name, frame)) is not None:
+        if (dialect := dialect_of(name, frame)) is not None:
             return dialect
     raise UnknownDialect(f"no dialect recognised; name one of {', '.join(DIALECTS)}")
 
@@ -52,7 +53,7 @@ def _events(data: bytes, limits: Limits) -> list[tuple[bytes, bytes, bool]]:
     try:
         for event in reader.feed(data):
             events.append(event)
-            if len(events) == _LOOK_AT:
+            if len(events) == LOOK_AT:
                 return events
         events += reader.end()
     except LimitPassed:
@@ -60,7 +61,8 @@ def _events(data: bytes, limits: Limits) -> list[tuple[bytes, bytes, bool]]:
     return events
 
 
-def _dialect_of(name: str, frame: dict[str, Any]) -> Dialect | None:
+def dialect_of(name: str, frame: dict[str, Any]) -> Dialect | None:
+    """The one dialect that this frame, or whole document, belongs to; None where it could be several's or nobody's."""
     kind = str(frame.get("type") or frame.get("event_type") or name)
     told = str(frame.get("object") or "")
     if kind.startswith("response.") or told == "response":

@@ -32,6 +32,7 @@ class OpenTurn:
         released: the release point was reached; a transport that breaks later changes nothing.
         violations: what broke the protocol, first one first.
         notes: oddities that change nothing.
+        looks_like: for a hint only: what the bytes look like, where that is not what they are read as.
 
     Raises:
         StreamMisuse: `max_tokens` is no whole number from 1 on.
@@ -54,6 +55,7 @@ class OpenTurn:
         self.endings: list[tuple[TurnOutcome, str]] = []
         self.violations = Violations()
         self.notes: list[str] = []
+        self.looks_like: str | None = None
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypedDict, Unpack
 
-from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, stop_before_delay
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
 from ..store.times import seconds
@@ -152,7 +152,7 @@ def read_turn(
         return done
 
     retrying = Retrying(
-        stop=stop_after_attempt(budget.attempts) | stop_before_delay(budget.total_s),
+        stop=stop_after_attempt(budget.attempts) | ends_by(terms.until),
         wait=wait_for_provider,
         retry=retry_if_result(lambda done: is_transient(done) and not cancel.asked),
         sleep=cancel.sleep,
@@ -191,6 +191,14 @@ def wait_for_provider(state: RetryCallState) -> float:
     assert state.outcome is not None
     headers = state.outcome.result().headers
     return max(retry_after(headers.get("retry-after")), _JITTER(state))
+
+
+def ends_by(until: float) -> Callable[[RetryCallState], bool]:
+    """Stop where the next attempt would begin after that moment (``time.monotonic``).
+
+    tenacity's own `stop_before_delay` counts from a moment later than ours, and began an attempt with no time left.
+    """
+    return lambda state: time.monotonic() + state.upcoming_sleep >= until
 
 
 def retry_after(value: str | None) -> float:

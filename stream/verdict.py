@@ -27,6 +27,7 @@ def judge(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnRe
         outcome, reason = _with_the_calls(reader, settled)
     delivered = settled if settled is not None and outcome == "completed" else None
     _close_drafts(turn, delivered, outcome)
+    reason = _with_hint(reader, reason, is_empty=outcome == "completed" and not turn.calls and not turn.texts)
     return TurnResult(
         dialect=reader.dialect,
         outcome=outcome,
@@ -63,6 +64,14 @@ def _before_the_calls(turn: OpenTurn, broken: bool) -> tuple[TurnOutcome, str | 
     if turn.max_tokens is not None and (_tokens(turn) or 0) >= turn.max_tokens:
         return "truncated", f"the turn used up its {turn.max_tokens} tokens"
     return "completed", None
+
+
+def _with_hint(reader: DialectReader, reason: str | None, *, is_empty: bool) -> str | None:
+    """The reason with what the bytes look like, where they were read as something else and gave nothing."""
+    if reader.turn.looks_like is None or (reason is None and not is_empty):
+        return reason
+    hint = f"read as {reader.dialect}, but it looks like {reader.turn.looks_like}"
+    return f"{reason} ({hint})" if reason else hint
 
 
 def _with_the_calls(reader: DialectReader, settled: Settled) -> tuple[TurnOutcome, str | None]:

@@ -55,3 +55,14 @@ def test_what_is_no_stream_of_ours_is_one_line(toolonce: CommandLine, tmp_path: 
     assert said.code == 2
     assert said.err.count("\n") == 1
     assert "anthropic" in said.err
+
+
+def test_the_wrong_dialect_is_told_with_the_one_that_it_looks_like(toolonce: CommandLine) -> None:
+    """Faults 30."""
+    file = str(CONFORMANCE / "openai-chat" / "chat_two_parallel.sse")
+    shown = toolonce("decode", "--dialect", "anthropic", file, place=[])
+    refused = toolonce("submit", "--scope", "s", "--dialect", "anthropic", file)
+
+    assert "it looks like openai-chat" in " ".join(shown.out.split())
+    assert refused.code == 1
+    assert "it looks like openai-chat" in refused.err

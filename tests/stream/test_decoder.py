@@ -315,3 +315,47 @@ def test_a_truncated_turn_counts_what_it_cost() -> None:
         decoded("anthropic", start).require_calls()
 
     assert caught.value.tokens_seen == 4
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("spoken", DIALECTS)
+def test_a_turn_read_as_the_wrong_dialect_says_which_one_it_looks_like(spoken: str, dialect: str) -> None:
+    """Faults 30: in the diagnostics, in the error and in the log; the right one says nothing of the kind."""
+    result = decoded(dialect, RENDER[spoken]([ONE], [0, 0, 0], ""))
+
+    if dialect == spoken:
+        assert (result.outcome, result.diagnostics) == ("completed", ())
+    else:
+        hint = f"read as {dialect}, but it looks like {spoken}"
+        assert hint in result.diagnostics[0]
+        if result.outcome != "completed":
+            with pytest.raises(TurnError, match=hint):
+                result.require_calls()
+
+
+def test_a_body_read_as_the_wrong_dialect_says_which_one_it_looks_like() -> None:
+    """Faults 30."""
+    body = b'{"id":"m","type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}'
+
+    assert "but it looks like anthropic" in decode_body("openai-chat", body).diagnostics[0]
+    assert decode_body("anthropic", body).diagnostics == ()
+
+
+def test_a_document_fed_as_a_stream_and_a_stream_taken_as_a_document_are_called_so() -> None:
+    """Faults 30: the sibling of a wrong dialect."""
+    decoder = TurnDecoder("anthropic")
+    decoder.feed(b'{"id":"m",\n"type":"message"}\n')
+
+    assert "it looks like one JSON document (decode_body)" in decoder.eof().diagnostics[0]
+    said = decode_body("anthropic", b"event: message_start\ndata: {}\n\n")
+    assert "it looks like a stream of events (TurnDecoder)" in said.diagnostics[0]
+
+
+def test_a_wrong_dialect_that_ends_properly_without_anything_is_told_as_well() -> None:
+    """Faults 30: an imitator of Responses that closes with `[DONE]` is an empty Chat turn."""
+    decoder = TurnDecoder("openai-chat")
+    decoder.feed(b'data: {"type":"response.created","response":{"id":"r"}}\n\ndata: [DONE]\n\n')
+    result = decoder.eof()
+
+    assert result.outcome == "completed"
+    assert result.diagnostics == ("read as openai-chat, but it looks like openai-responses",)
