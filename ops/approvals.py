@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..store.operators import Done, Word, approve, deny
+from ..store.operators import Done, Question, Word, approve, deny
 from ..store.states import State
 from . import actor, render, targets
 from .call_view import masked
@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
             targets.confirm(args, "let them run?")
 
         def act(one: Plan, word: Word) -> Done:
-            return connection.run(decide(connection.space, one.call.key, one.call.stored["ikey"], word))
+            shown = Question(one.call.stored.get("reason", ""), one.call.fence)
+            return connection.run(decide(connection.space, one.call.key, one.call.stored["ikey"], word, shown=shown))
 
         return targets.carry_out(args, plans, act, word=actor.word_of(args))
 

@@ -208,5 +208,6 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
         "error": failure_json(call.refusal) or None,
         "trace": call.trace or None,
         "hold_duplicates": 1 if spec.hold_duplicates else None,
+        "approval_ms": spec.approval_ms if spec.hold_duplicates else None,
     }
     return record | {name: value for name, value in optional.items() if value is not None}

@@ -42,7 +42,7 @@ class _Told(NamedTuple):
     cancel_requested: str | None
     trace: str | None
     claimed_at: str | None
-    decided_by: str | None
+    approved: str | None
 
 
 RUN_FIELDS = _Told._fields
@@ -71,7 +71,7 @@ class Run:
         arguments: JSON text as admitted (encrypted where `secret`).
         deadline_at: ms of Redis time, None for none.
         claimed_at: ms of Redis time; with the deadline it gives the time left, whatever this machine's clock says.
-        approved: a person has decided that it may run.
+        approved: a person has decided that this run may be; that it is no repeat is another question.
     """
 
     call: str
@@ -157,7 +157,7 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         cancel_requested=told.cancel_requested == "1",
         trace=told.trace or "",
         claimed_at=int(told.claimed_at or 0),
-        approved=bool(told.decided_by),
+        approved=told.approved == "1",
     )
 
 

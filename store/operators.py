@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from .answers import failure_json
 from .keys import Namespace
-from .outcomes import Failure
+from .outcomes import Failure, Outcome
 from .pointers import job_fields
-from .scripts import Invocation, load, text
+from .scripts import Arg, Invocation, load, text
 from .states import Operation, State
 
 
@@ -39,6 +39,20 @@ class Seen:
     @property
     def args(self) -> tuple[str, str, str]:
         return self.call, self.state or "", "" if self.fence is None else str(self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person was shown who decides: why the call is held (``approval`` or ``duplicate``), under which fence."""
+
+    reason: str
+    fence: int
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Question | None:
+        """The question that an outcome shows, if it shows one."""
+        reason = outcome.marks.get("reason") if outcome.state is State.HELD else None
+        return cls(reason, outcome.fence) if reason in ("approval", "duplicate") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +80,30 @@ def cancel(space: Namespace, seen: Seen, word: Word) -> Invocation[Done]:
     return Invocation(load("cancel"), space.root, args, _read)
 
 
-def approve(space: Namespace, call: str, idempotency_key: str, word: Word) -> Invocation[Done]:
-    """Release a call that is held for approval; ``idempotency_key`` is the one that was shown to the person."""
-    return _decide(space, call, idempotency_key, "approve", word)
+def approve(
+    space: Namespace, call: str, idempotency_key: str, word: Word, *, shown: Question | None = None
+) -> Invocation[Done]:
+    """Answer the question for which a call is held, so that it goes on; ``idempotency_key`` is the one that was shown.
+
+    A call may have to be asked about twice: is it a repeat, and may it run? Each answer counts for one of these and
+    for one run, its automatic attempts included; a run that `retry` queues is another one, and is asked about anew.
+
+    Args:
+        shown: the answer counts for this question only; None for the one that is open now.
+    """
+    return _decide(space, (call, idempotency_key, "approve"), word, shown)
 
 
-def deny(space: Namespace, call: str, idempotency_key: str, word: Word) -> Invocation[Done]:
-    """Refuse a call that is held for approval."""
-    return _decide(space, call, idempotency_key, "deny", word)
+def deny(
+    space: Namespace, call: str, idempotency_key: str, word: Word, *, shown: Question | None = None
+) -> Invocation[Done]:
+    """Refuse a call that is held for approval or as a duplicate; see `approve`."""
+    return _decide(space, (call, idempotency_key, "deny"), word, shown)
 
 
-def _decide(space: Namespace, call: str, idempotency_key: str, decision: str, word: Word) -> Invocation[Done]:
-    args = (call, idempotency_key, decision, word.actor, word.reason, word.request_id)
+def _decide(space: Namespace, what: tuple[str, str, str], word: Word, shown: Question | None) -> Invocation[Done]:
+    asked: tuple[Arg, ...] = (shown.reason, shown.fence) if shown else ("", "")
+    args = (*what, word.actor, word.reason, word.request_id, *asked)
     return Invocation(load("decide"), space.root, args, _read)
 
 
@@ -102,7 +128,8 @@ def resolve(
 
 
 def retry(space: Namespace, seen: Seen, word: Word, *, operation: Operation = Operation.RETRY) -> Invocation[Done]:
-    """Queue a failed or unknown call again, on someone's word; attempts and deadline start anew."""
+    """Queue a failed or unknown call again, on someone's word; attempts and deadline start anew. What was approved was
+    the run before: where its tool asks, a person is asked again; ``held`` says that he is asked at once."""
     job = job_fields()
     args = (*seen.args, operation, word.actor, word.reason, word.request_id, len(job), *job)
     return Invocation(load("retry"), space.root, args, _read)

@@ -84,11 +84,15 @@ class AsyncClient:
 
     async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
         word = operators.Word(actor, reason)
-        return await self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word))
+        shown = operators.Question.of(outcome)
+        return await self.run(
+            operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown)
+        )
 
     async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
         word = operators.Word(actor, reason)
-        return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word))
+        shown = operators.Question.of(outcome)
+        return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
 
     async def note_aborted(self, lost: Aborted) -> None:
         await self.run(note_aborted(self.terms.space, noted(self.terms, lost)))

@@ -113,12 +113,14 @@ class Client:
     def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
         """Approve the call that was shown as this outcome; bound to its idempotency key."""
         word = operators.Word(actor, reason)
-        return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word))
+        shown = operators.Question.of(outcome)
+        return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
 
     def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
         """Deny the call that was shown as this outcome."""
         word = operators.Word(actor, reason)
-        return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word))
+        shown = operators.Question.of(outcome)
+        return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
 
     def note_aborted(self, lost: Aborted) -> None:
         """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""

@@ -46,6 +46,13 @@ local function wait_held(call, tool, reason, approval_ms)
   end
 end
 
+-- The question whether it repeats another call is open for a call that is held already, or has just been moved there.
+local function hold_as_duplicate(call, tool, approval_ms)
+  leave_held(call, tool)
+  redis.call('HSET', record_of(call), 'reason', 'duplicate')
+  wait_held(call, tool, 'duplicate', tonumber(approval_ms))
+end
+
 -- Is the call first in each of its lanes, with no predecessor still to succeed?
 local function is_next(call, lanes, predecessors)
   local is_free = (tonumber(predecessors or '') or 0) == 0

@@ -4,5 +4,5 @@ local RUN_FIELDS = 20
 local function run_fields(call, ...)
   return fields(call, 'tool', 'version', 'kind', 'args', 'ikey', 'scope', 'tenant', 'turn', 'call_id', 'position',
     'effect', 'begins', 'attempt', 'attempt_limit', 'deadline_at', 'secret', 'cancel_requested', 'trace',
-    'claimed_at', 'decided_by', ...)
+    'claimed_at', 'approved', ...)
 end

@@ -1,40 +1,50 @@
 #!lua flags=allow-oom
--- decide: approve or deny a call that is held for approval or as a possible duplicate; bound to its idempotency
--- key, once, in its lifetime.
+-- decide: answer one question about a held call: may it run (approval), or is it no repeat (duplicate)? Bound to its
+-- idempotency key and to one run, once, in its lifetime.
 -- uses: ledger queue flow operator
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, idempotency key that was shown, "approve" | "deny", actor, reason, request id
+-- ARGV    = call key, idempotency key that was shown, "approve" | "deny", actor, reason, request id,
+--           held reason that was shown, fence that was shown ("" for any)
 -- RETURNS {"approved"} | {"denied"} | {"late", state} (its lifetime is over) | {"decided", state, by}
---         | {"mismatch"} (other arguments than the ones shown) | {"changed", state} | {"gone"}
--- INVARIANT one decision wins; an approval never covers other arguments, another call or a second run.
+--         | {"mismatch"} (other arguments than the ones shown) | {"changed", state, fence} (or another question) | {"gone"}
+-- INVARIANT one decision wins for each question; an approval never covers other arguments, another call, the other
+--           question or a second run (retry.lua takes it back).
 local call, request = ARGV[1], ARGV[6]
 local before = answered(ARGV[3], call, request)
 if before then
   return before
 end
-local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by')
+local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by', 'fence', 'attempt',
+  'duplicate_of', 'no_repeat', 'approval_ms')
 local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
-local for_a_person = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate')
+local asked = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate') and got[2]
 if not got[1] then
   return { 'gone' }
 elseif got[3] ~= ARGV[2] then
   return { 'mismatch' }
-elseif got[6] then
+elseif not asked and got[6] then
   return { 'decided', got[1], got[6] }
-elseif got[1] == 'expired' or (for_a_person and tonumber(got[5]) <= now) then
+elseif got[1] == 'expired' or (asked and tonumber(got[5]) <= now) then
   event.op = 'late_' .. ARGV[3]
   note(call, event)
   return reply(ARGV[3], call, request, 'late', got[1])
-elseif not for_a_person then
-  return { 'changed', got[1] }
+elseif not asked or (ARGV[7] ~= '' and ARGV[7] ~= asked) or (ARGV[8] ~= '' and ARGV[8] ~= (got[7] or '0')) then
+  return { 'changed', got[1], got[7] or '0' }
 end
 redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', whole(now))
 if ARGV[3] == 'deny' then
+  local not_run = tonumber(got[8] or '0') > 0 and 'not run again' or 'not run'
   local why = ARGV[5] == '' and '' or ': ' .. ARGV[5]
   redis.call('HSET', record_of(call), 'settled_by', ARGV[4], 'error', cjson.encode({ code = 'denied',
-    message = 'not run: a person denied it' .. why, details = { reason = ARGV[5] } }))
+    message = not_run .. ': a person denied it' .. why, details = { reason = ARGV[5] } }))
   transition(call, 'held', 'refused', event)
   return reply(ARGV[3], call, request, 'denied')
 end
-free(call, event)
+redis.call('HSET', record_of(call), asked == 'approval' and 'approved' or 'no_repeat', 1)
+if asked == 'approval' and got[9] and not got[10] then
+  hold_as_duplicate(call, got[4], got[11]) -- it may run, but nobody has said yet that it is no repeat
+  note(call, event)
+else
+  free(call, event)
+end
 return reply(ARGV[3], call, request, 'approved')

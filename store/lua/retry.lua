@@ -3,8 +3,9 @@
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, state seen, fence seen, op (retry | reconcile), actor, reason, request id,
 --           number of job fields, the job hash as field, value, ...
--- RETURNS {"queued"} | {"changed", state, fence} | {"gone"}
--- INVARIANT compare-and-set: two operators who saw the same call cause one run.
+-- RETURNS {"queued"} | {"held"} (as a duplicate: asked anew) | {"changed", state, fence} | {"gone"}
+-- INVARIANT compare-and-set: two operators who saw the same call cause one run. What a person has approved was the run
+--           before: nothing of it covers this one. (Whether it may run, the worker asks.)
 local call, request = ARGV[1], ARGV[7]
 local answer = answered(ARGV[4], call, request) or differs(call, ARGV[2], ARGV[3])
 if answer then
@@ -14,7 +15,7 @@ elseif ARGV[2] ~= 'unknown' and (ARGV[2] ~= 'failed' or ARGV[4] == 'reconcile') 
 elseif fields(call, 'forgotten')[1] then
   return { 'gone' }
 end
-local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes')
+local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes', 'duplicate_of', 'approval_ms')
 local job = 'rq:job:' .. got[1]
 redis.call('HDEL', job, 'worker_name') -- of an attempt that is over
 redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3], unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
@@ -24,9 +25,14 @@ each(got[6], function(lane)
 end)
 join_twins(call)
 redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'error', 'marks',
-  'progress', 'progress_message')
+  'progress', 'progress_message', 'approved', 'no_repeat', 'decided_by', 'decided_at')
 redis.call('HSET', record_of(call), 'attempt_limit', whole(tonumber(got[4] or '0') + tonumber(got[5])))
 transition(call, ARGV[2], 'queued',
   { op = ARGV[4], actor = ARGV[5], tool = got[3], fence = ARGV[3], reason = ARGV[6] })
+if got[7] then
+  transition(call, 'queued', 'held', { op = 'claim', actor = ARGV[5], tool = got[3], reason = 'duplicate' })
+  hold_as_duplicate(call, got[3], got[8])
+  return reply(ARGV[4], call, request, 'held')
+end
 enqueue(call, 0)
 return reply(ARGV[4], call, request, 'queued')

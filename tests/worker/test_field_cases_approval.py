@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.operators import Done, Word, approve
+from toolonce.store.operators import Done, Seen, Word, approve, retry
 from toolonce.store.states import State
-from toolonce.worker import Registry
+from toolonce.worker import Ask, Registry
 
 
 class Till:
@@ -103,3 +106,58 @@ def test_an_approval_given_again_after_success_shows_the_outcome_and_runs_nothin
 
     assert (again.verdict, again.detail, again.more) == ("decided", "succeeded", "ann")
     assert till.paid == ["acct-1 5"]
+
+
+@pytest.mark.parametrize("asks", ["hook", "always"])
+def test_a_retried_call_is_asked_about_anew_before_it_runs_again(site: Site, tmp_path: Path, asks: Any) -> None:
+    """Faults 3: the effect is counted in a file."""
+    registry, ledger = Registry(), tmp_path / "effects"
+    ledger.touch()
+
+    @registry.tool(approval=asks)
+    def wire(cents: int) -> None:
+        with ledger.open("a", encoding="utf-8") as file:
+            file.write("wired\n")
+        raise ConnectionResetError("no answer")
+
+    if asks == "hook":
+        registry.authorize(lambda call, arguments: Ask("may it?"))
+    with site.worker_here(registry):
+        key = site.submit("wire", cents=5)
+        for runs in (0, 1):
+            outcome = site.client.batch(site.wait_for(key, State.HELD).stored["turn"]).outcomes[0]
+            assert len(ledger.read_text().splitlines()) == runs
+            assert site.client.approve(outcome, actor="ann").verdict == "approved"
+            record = site.wait_for(key, State.UNKNOWN)
+            assert len(ledger.read_text().splitlines()) == runs + 1
+            if runs == 0:
+                seen = Seen(key, record.state, record.fence)
+                site.connection.run(retry(site.connection.space, seen, Word("ann", "try it once more")))
+
+
+def test_an_equal_call_that_the_hook_asks_about_needs_two_answers(site: Site, tmp_path: Path) -> None:
+    """Faults 3."""
+    registry, ledger = Registry(), tmp_path / "effects"
+    ledger.touch()
+
+    @registry.tool(hold_duplicates=True)
+    def wire(cents: int) -> None:
+        with ledger.open("a", encoding="utf-8") as file:
+            file.write("wired\n")
+
+    registry.authorize(lambda call, arguments: Ask("may it?"))
+    with site.worker_here(registry):
+        first = site.submit("wire", cents=5)
+        site.wait_for(first, State.HELD)
+        [second] = site.submit_outcomes([("wire", {"cents": 5})])
+        assert second.marks["reason"] == "duplicate"
+        assert site.client.approve(second, actor="ann").verdict == "approved"
+        wait_until(lambda: site.record(second.key).stored["reason"] == "approval", description="the hook asks")
+        assert site.client.approve(second, actor="ann").verdict == "changed", "a second click is no second answer"
+        assert ledger.read_text() == ""
+        [shown] = site.client.batch(second.turn_id).outcomes
+        assert site.client.approve(shown, actor="ann").verdict == "approved"
+        site.wait_for(second.key, State.SUCCEEDED)
+
+    assert ledger.read_text() == "wired\n"
+    assert site.state(first) is State.HELD
