@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypedDict, Unpack
 
-from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, stop_any
 from tenacity.wait import wait_random_exponential
 
 from ..store.times import seconds
@@ -152,7 +152,7 @@ def read_turn(
         return done
 
     retrying = Retrying(
-        stop=stop_after_attempt(budget.attempts) | ends_by(terms.until),
+        stop=stop_any(stop_after_attempt(budget.attempts), ends_by(terms.until)),
         wait=wait_for_provider,
         retry=retry_if_result(lambda done: is_transient(done) and not cancel.asked),
         sleep=cancel.sleep,
