@@ -86,8 +86,10 @@ def _ledger(vitals: Vitals) -> Iterator[Finding]:
             "toolonce doctor --json > report.json, and report it with the version",
         )  # fmt: skip
     if "went_back" in stats.flags:
+        because = f": {stats.flags['went_back_because']}" if "went_back_because" in stats.flags else ""
         yield Finding(
-            "went_back", Severity.DANGER, "the store has lost writes (restored, or failed over to a stale replica)",
+            "went_back", Severity.DANGER,
+            "the store has lost writes (restored, or failed over to a stale replica)" + because,
             "calls that it has forgotten may have run; mutating calls are held until someone has compared",
             "toolonce recover --accept-loss --reason R",
         )  # fmt: skip

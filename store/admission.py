@@ -13,6 +13,7 @@ from typing import Any
 
 from .answers import ANSWER_FIELDS, failure_json, read_outcome
 from .errors import StoreFull
+from .fence_watermark import FenceWatermark
 from .keys import Namespace
 from .outcomes import Failure, Outcome
 from .pointers import job_fields
@@ -97,12 +98,15 @@ class Request:
         queue_limit: most calls that a queue may hold; 0 for no limit.
         entry: the inbox entry that asks, if one does.
         specs_version: of the published specs by which the new calls were judged; None where it does not matter.
+        watermark: the highest fence that the harness has seen: a store that knows less is flagged before anything is
+            stored, and what the store knows is noted here.
     """
 
     id: str
     queue_limit: int = 0
     entry: InboxEntry | None = None
     specs_version: int | None = None
+    watermark: FenceWatermark = field(default_factory=FenceWatermark)
 
 
 def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[tuple[Outcome | None, ...]]:
@@ -142,13 +146,15 @@ def admit(
             return None
         if reply[0] == b"full":
             raise StoreFull(_why_full(reply, request.queue_limit))
-        return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[1:], strict=True))
+        request.watermark.note(reply[1])
+        return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[2:], strict=True))
 
     job = job_fields()
     entry = request.entry
     inbox = (entry.stream, entry.group, entry.entry, entry.answers) if entry else ("", "", "", "")
     specs = "" if request.specs_version is None else request.specs_version
-    args: list[Arg] = [request.id, turn.key, request.queue_limit, specs, *inbox, len(job), *job]
+    args: list[Arg] = [request.watermark.seen, request.id, turn.key, request.queue_limit, specs, *inbox]
+    args += (len(job), *job)
     for call in calls:
         args += _call_args(turn, call)
     return Invocation(load("admit"), space.root, tuple(args), read)

@@ -8,6 +8,7 @@ StoreError
     NoToolsPublished    no worker has published any tool
     TurnIdMissing       the turn has no usable id and none was given
     KeyringMissing      a tool has secret fields and no keys are configured
+  StoreWentBack         a call that was stored is stored no longer; a repeat is held until a person has compared
   CorruptRecord         a stored record cannot be read by this version
 """
 
@@ -45,6 +46,11 @@ class TurnIdMissing(StoreMisuse):
 
 class KeyringMissing(StoreMisuse):
     """Secret fields need TOOLONCE_KEYS, at the worker and at every harness that submits them."""
+
+
+class StoreWentBack(StoreError):
+    """A call that was admitted and had not come to rest is stored no longer: the store has lost writes. What became of
+    it is not known; submitted again, a mutating call is held until a person has compared."""
 
 
 class CorruptRecord(StoreError):

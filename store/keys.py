@@ -22,6 +22,7 @@
 <ns>:limits            hash    tool:<name>, tenant:<name> or tenant:* -> most calls at once
 <ns>:flags             hash    went_back..., loss_accepted..., full: since when (ms)
 <ns>:counts, :tools, :newest   hash
+<ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted)
 <ns>:fence, :pushes, :admissions, :tools_version   counters
 <ns>:events            stream  every transition, capped
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last

@@ -101,12 +101,6 @@ def adopt(
     return Invocation(load("adopt"), space.root, tuple(args), lambda reply: Mended({"adopted": reply}, False))
 
 
-def high_water(space: Namespace, seen: int) -> Invocation[int]:
-    """Compare the highest fence this process has seen with the server's; the higher of the two. A server that knows
-    less has lost writes, and holds mutating calls from then on."""
-    return Invocation(load("high_water"), space.root, (seen,), int)
-
-
 def tick(space: Namespace, *, most: int = STEP) -> Invocation[tuple[Mended, int | None]]:
     """Do what time asks for; also the ms until the next delayed call, None for none."""
 

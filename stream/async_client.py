@@ -20,7 +20,7 @@ from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.query import Operation
 from ..store.times import wait_limit
-from .batch import BatchView, changes, merged
+from .batch import BatchView, changes
 from .client import noted, url_from_environment
 from .provider import Aborted
 from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
@@ -156,8 +156,9 @@ class AsyncBatch(BatchView):
         for key in self._turn_keys:
             read = await self._client.run(reading.turn(self._terms.space, key))
             fresh.extend(read)
-        self.outcomes = merged(self.outcomes, fresh)
-        return self.outcomes
+        if news := self._contradicted(fresh):
+            await self._client.run(news)
+        return self._take(fresh)
 
     async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:
         wait_limit("timeout", timeout)

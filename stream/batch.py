@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..store import reading
-from ..store.errors import StoreMisuse
+from ..store.errors import StoreMisuse, StoreWentBack
+from ..store.fence_watermark import contradicted, high_water
 from ..store.inside import refuse_to_wait
 from ..store.outcomes import Outcome
+from ..store.scripts import Invocation
 from ..store.times import wait_limit
 from .catalogue import FALLBACK
 from .messages import for_user
@@ -41,6 +43,8 @@ class BatchView:
         self.turn_id = turn_id
         self.turn = turn
         self.outcomes = tuple(outcomes)
+        self._told_of: set[str] = set()
+        terms.watermark.note_all(outcomes)
 
     @property
     def any_pending(self) -> bool:
@@ -69,6 +73,29 @@ class BatchView:
     def for_user(self, locale: str = FALLBACK) -> tuple[str, ...]:
         """What a user is told about each call, in call order: what ran, what did not, what nobody knows."""
         return tuple(for_user(outcome, locale) for outcome in self.outcomes)
+
+    def _contradicted(self, fresh: Sequence[Outcome]) -> Invocation[int] | None:
+        """What the store is to be told of the calls of which it says less than before, each once; None for nothing."""
+        found = {outcome.key: outcome for outcome in fresh}
+        lost = [
+            told
+            for told in self.outcomes
+            if not told.conflict and told.key not in self._told_of and contradicted(told, found.get(told.key))
+        ]
+        self._told_of.update(told.key for told in lost)
+        return high_water(self._terms.space, self._terms.watermark.seen, lost) if lost else None
+
+    def _take(self, fresh: Sequence[Outcome]) -> tuple[Outcome, ...]:
+        self._terms.watermark.note_all(fresh)
+        self.outcomes = merged(self.outcomes, fresh)
+        if gone := {told.key for told in self.outcomes if told.pending and told.state} - {
+            outcome.key for outcome in fresh
+        }:
+            raise StoreWentBack(
+                f"call {min(gone)} of turn {self.turn_id!r} is stored no longer: the store has lost writes, and nobody "
+                "knows what became of it; submit the turn again, which holds it until a person has compared"
+            )
+        return self.outcomes
 
     @property
     def _turn_keys(self) -> list[str]:
@@ -108,6 +135,7 @@ class Batch(BatchView):
         Raises:
             ValueError: the timeout is negative, NaN or infinite.
             StoreUnavailable: Redis did not answer; the calls go on, and waiting again is safe.
+            StoreWentBack: a call that had not come to rest is stored no longer; no answer will come.
         """
         for _ in self._changes(timeout):
             pass
@@ -127,10 +155,16 @@ class Batch(BatchView):
             yield from changes(seen, outcomes)
 
     def refresh(self) -> tuple[Outcome, ...]:
-        """Read what is known now."""
+        """Read what is known now.
+
+        Raises:
+            StoreWentBack: a call that had not come to rest is stored no longer.
+        """
         read = [self._client.run(reading.turn(self._terms.space, key)) for key in self._turn_keys]
-        self.outcomes = merged(self.outcomes, [outcome for outcomes in read for outcome in outcomes])
-        return self.outcomes
+        fresh = [outcome for outcomes in read for outcome in outcomes]
+        if news := self._contradicted(fresh):
+            self._client.run(news)
+        return self._take(fresh)
 
     def _changes(self, timeout: float | None) -> Iterator[tuple[Outcome, ...]]:
         """The outcomes each time something happened to one, until nothing is pending or the time is up."""
@@ -151,9 +185,14 @@ class Batch(BatchView):
 
 
 def merged(before: Sequence[Outcome], fresh: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """The fresh outcomes of the calls that were asked for, in their places; a conflict is an answer and stays."""
+    """The fresh outcomes of the calls that were asked for, in their places; a conflict is an answer and stays, and so
+    does what was settled, where the store has forgotten it."""
     found = {outcome.key: outcome for outcome in fresh}
-    return tuple(old if old.conflict or old.replayed else _placed(found.get(old.key, old), old) for old in before)
+    return tuple(old if _stays(old, found.get(old.key)) else _placed(found[old.key], old) for old in before)
+
+
+def _stays(old: Outcome, fresh: Outcome | None) -> bool:
+    return old.conflict or old.replayed or fresh is None or (old.settled and contradicted(old, fresh))
 
 
 def changes(seen: dict[int, Outcome], outcomes: Iterable[Outcome]) -> Iterator[Outcome]:

@@ -20,6 +20,7 @@ from redis.exceptions import ResponseError
 from ..store.admission import InboxEntry
 from ..store.connection import Connection
 from ..store.errors import CorruptRecord, NoToolsPublished, StoreError, StoreFull, StoreMisuse
+from ..store.fence_watermark import FenceWatermark
 from ..store.inboxes import park
 from ..store.keyring import Keyring
 from .client import drive
@@ -68,6 +69,7 @@ class Consumer:
         self._keyring = keyring if keyring is not None else Keyring.from_environment()
         self._tenants = tenants
         self._specs = SpecCache()
+        self._watermark = FenceWatermark()
         self._grouped: set[str] = set()
         self._strange: set[str] = set()
         self._owes = True  # a consumer of this name may have died holding entries
@@ -175,7 +177,7 @@ class Consumer:
     def _admit(self, place: InboxEntry, delivered: Delivered) -> None:
         entry = read_entry(delivered.fields, self._keyring)
         scope = f"{delivered.tenant}/{entry.scope}"
-        terms = Terms(self._space, scope, delivered.tenant, self._keyring, QUEUE_LIMIT)
+        terms = Terms(self._space, scope, delivered.tenant, self._keyring, QUEUE_LIMIT, watermark=self._watermark)
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
         drive(self._connection, submitting.steps(self._specs))
         self.admitted += 1

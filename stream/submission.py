@@ -17,6 +17,7 @@ from ..store import identity
 from ..store.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
 from ..store.errors import KeyringMissing, NoToolsPublished, StoreMisuse, StoreUnavailable, TurnIdMissing
+from ..store.fence_watermark import FenceWatermark
 from ..store.keyring import Keyring
 from ..store.keys import Namespace
 from ..store.outcomes import Outcome
@@ -46,6 +47,7 @@ class Terms:
         tenant: whose limits count; by default the scope up to the first ``/``.
         queue_limit: most calls that a queue may hold before admission is refused; 0 for no limit.
         trace: a W3C traceparent that the worker goes on with; "" for none.
+        watermark: the highest fence that this harness has seen in any answer of the namespace.
 
     Raises:
         StoreMisuse: scope or tenant hold half of a surrogate pair.
@@ -57,6 +59,7 @@ class Terms:
     keyring: Keyring = field(default_factory=Keyring)
     queue_limit: int = 100_000
     trace: str = ""
+    watermark: FenceWatermark = field(default_factory=FenceWatermark, compare=False)
 
     def __post_init__(self) -> None:
         _require_utf8("scope", self.scope)
@@ -202,6 +205,7 @@ class Submitting:
         known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
         if None in known or self.entry is not None:
             known = yield from self._admit(found, known, cache)
+        self.terms.watermark.note_all(known)
         outcomes = _in_places(known, self.calls)
         tell_answers(self.terms.scope, self.turn_id, outcomes)
         return outcomes
@@ -230,7 +234,7 @@ class Submitting:
                     raise
                 cache.forget()  # by the specs of now it may need no keys
                 continue
-            request = Request(request_id, self.terms.queue_limit, self.entry, specs.version)
+            request = Request(request_id, self.terms.queue_limit, self.entry, specs.version, self.terms.watermark)
             reach("before_admit")
             admitted: tuple[Outcome, ...] | None = yield admit(self.terms.space, turn, new, request=request)
             reach("after_admit_reply_lost")  # to a harness that dies here it is lost

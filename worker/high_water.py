@@ -6,18 +6,11 @@ Every claim carries it, and every round of the sweep compares it, so that also a
 from __future__ import annotations
 
 from ..store.connection import Connection
-from ..store.recovery import high_water
+from ..store.fence_watermark import FenceWatermark, high_water
 
 
-class HighWater:
-    """A mark that only rises. Any thread may raise it: of two at once the higher one is seen again a moment later."""
-
-    def __init__(self) -> None:
-        self.seen = 0
-
-    def note(self, fence: int) -> None:
-        """This fence was seen."""
-        self.seen = max(self.seen, fence)
+class HighWater(FenceWatermark):
+    """The mark of one worker process."""
 
     def compare(self, connection: Connection) -> None:
         """Learn what the server knows, or tell it what it has forgotten.

@@ -1,20 +1,20 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger queue answer (flow)
+-- uses: ledger queue answer fence (flow)
 -- KEYS[1] = root of the namespace
--- ARGV    = request id, turn key, most calls a queue may hold (0: no limit), version of the specs by which new calls were
---           judged ("": any), inbox stream, inbox group, inbox entry, answer stream (the inbox four: "" for none),
---           number of job fields, the job hash as field, value, ...,
+-- ARGV    = highest fence that the harness has seen, request id, turn key, most calls a queue may hold (0: no limit),
+--           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,
+--           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
 --           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
 --           number of predecessors, their call keys, number of record fields, the record as field, value, ...
 -- RETURNS {"full", "queue", name} | {"full", "memory"} | {"specs"} (others are published by now)
---         | {"ok", per call {"admitted" | "found" | "conflict", answer}}
+--         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
-local request, turn_key, queue_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local inbox, group, entry, answers = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local request, turn_key, queue_limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local inbox, group, entry, answers = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local SLIPS_TTL = 86400
 local CONFLICT = cjson.encode({ code = 'conflict',
   message = 'this call id was used in this turn with another tool or other arguments; not run' })
-local at = 8
+local at = 9
 local function take()
   at = at + 1
   return ARGV[at]
@@ -75,7 +75,7 @@ end
 local published
 local function is_judged_by_others()
   published = published or redis.call('GET', root .. 'tools_version') or '0'
-  return ARGV[4] ~= '' and ARGV[4] ~= published
+  return ARGV[5] ~= '' and ARGV[5] ~= published
 end
 
 local calls, seen = {}, {}
@@ -227,7 +227,7 @@ if acknowledged and answers ~= '' then
   redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
   flow().keep_answers(answers)
 end
-local out = { 'ok' }
+local out = { 'ok', highest_fence(tonumber(ARGV[1])) }
 for _, spec in ipairs(calls) do
   if spec.is_new then
     admit(spec)

@@ -1,11 +1,12 @@
 -- begin: the handler says that from here on its effect may have started.
--- uses: ledger
+-- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token
 -- RETURNS "begun" | "cancel" (nothing written: a stop was asked for before the effect) | "lost"
--- INVARIANT once begun is written, no recovery runs a mutating call again.
+-- INVARIANT once begun is written, no recovery runs a mutating call again; "lost" flags a store that has lost the claim.
 local got = fields(ARGV[1], 'state', 'fence', 'begun', 'cancel_requested', 'tool', 'attempt', 'token')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[7] ~= ARGV[3] then
+  judge_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 elseif got[3] == '1' then
   return 'begun'

@@ -1,11 +1,12 @@
 -- declare: the worker's tool is stricter than the one that the call was admitted for; its word counts from here on.
--- uses: ledger
+-- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, effect, begins ("1" | "0")
 -- RETURNS "declared" | "lost"
 -- INVARIANT written before the handler is entered, so that no recovery judges it by what an older tool declared.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'attempt', 'token')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[5] ~= ARGV[3] then
+  judge_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 end
 redis.call('HSET', record_of(ARGV[1]), 'effect', ARGV[4], 'begins', ARGV[5])

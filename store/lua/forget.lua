@@ -10,15 +10,20 @@ if OPEN[state] then
   return redis.error_reply('ERR ' .. state .. ' calls are never forgotten')
 end
 local index, tombs = root .. 'in:' .. state, root .. 'tombs:' .. state
-local bodies, gone = 0, 0
+local bodies, gone, highest = 0, 0, -1
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', '(' .. whole(now + 1 - tonumber(ARGV[2])), 'LIMIT', 0, most)) do
   forget_body(call, state)
   bodies = bodies + 1
 end
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', '(' .. whole(now + 1 - tonumber(ARGV[3])), 'LIMIT', 0, most)) do
-  redis.call('HDEL', root .. 'turn:' .. fields(call, 'turn_key')[1], call)
+  local got = fields(call, 'turn_key', 'fence')
+  highest = math.max(highest, tonumber(got[2] or '0'))
+  redis.call('HDEL', root .. 'turn:' .. got[1], call)
   redis.call('DEL', record_of(call), root .. 'history:' .. call, root .. 'evidence:' .. call)
   redis.call('ZREM', tombs, call)
   gone = gone + 1
+end
+if highest > tonumber(redis.call('HGET', root .. 'marks', 'removed_fence') or '-1') then
+  redis.call('HSET', root .. 'marks', 'removed_fence', whole(highest)) -- whose record is gone was removed, not lost
 end
 return { bodies, gone }

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- interrupt: the worker itself gives up an attempt it has entered (drain, time limit); the effect decides.
--- uses: ledger queue flow
+-- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, reason, worker, ms for which its handler may go on (no read-back before)
 -- RETURNS {"queued" | "failed" | "unknown" | "cancelled"} what it has become | {"lost"}
@@ -11,6 +11,7 @@ local before = given_up(call, fence)
 if before then
   return { before }
 elseif got[1] ~= 'running' or got[2] ~= fence or got[3] ~= ARGV[3] then
+  judge_attempt(call, fence, ARGV[3])
   return { 'lost' }
 end
 local became = lose(call, ARGV[4], ARGV[5])

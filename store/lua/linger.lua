@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- linger: handlers whose attempts were given up are still at work, so it is too early to ask what they have done.
--- uses: ledger
+-- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = least wait in ms, then per call: call key, fence, delivery token
 -- RETURNS number of read-backs that wait
@@ -11,6 +11,8 @@ for i = 2, #ARGV, 3 do
   if got[1] == 'unknown' and got[2] == ARGV[i + 1] and got[3] == ARGV[i + 2] then
     redis.call('ZADD', root .. 'readback:' .. got[4], 'XX', 'GT', whole(now + tonumber(ARGV[1])), ARGV[i])
     waiting = waiting + 1
+  else
+    judge_attempt(ARGV[i], ARGV[i + 1], ARGV[i + 2])
   end
 end
 return waiting

@@ -1,11 +1,12 @@
 -- progress: a running handler says how far it is; seen by those who wait and by tail.
--- uses: ledger
+-- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, fraction (0..1 or ""), message
 -- RETURNS "noted" | "lost"
 -- INVARIANT changes no state; only the holder of the fence reports.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'turn_key', 'token')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[5] ~= ARGV[3] then
+  judge_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 end
 redis.call('HSET', record_of(ARGV[1]), 'progress', ARGV[4], 'progress_message', ARGV[5])

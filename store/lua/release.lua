@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- release: give a claimed call back. Un-entered it may be held or queued at once; after an attempt that may run
 -- again (retry_later) it is queued for later. Where a stop was asked for, it is cancelled instead of queued.
--- uses: ledger queue flow
+-- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms,
 --           held reason or "", error JSON or "", worker
@@ -13,6 +13,7 @@ local before = given_up(call, fence)
 if before then
   return { 'released', before }
 elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
+  judge_attempt(call, fence, ARGV[3])
   return { 'lost', got[1] or '' }
 end
 if op == 'release' then

@@ -16,6 +16,7 @@ local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
 local from = got[1]
 if not from then
+  judge_attempt(call, fence, token)
   return { 'gone' }
 end
 local me = ARGV[8] .. '/' .. token
@@ -23,7 +24,9 @@ local same = got[2] == fence and got[3] == token
 if same and from == to and (got[6] == me or to == 'unknown') then
   return { 'settled', from }
 end
-judge_record(got[2], got[3], fence, token)
+if not same then
+  judge_attempt(call, fence, token)
+end
 if not (same and ROWS[from .. ' ' .. to]) then
   if got[7] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)

@@ -6,11 +6,13 @@ is passed before anyone compares it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store import execution
-from toolonce.store.execution import Run
+from toolonce.store import execution, operators, recovery
+from toolonce.store.execution import NotRun, Run
 from toolonce.store.states import State
 
 PAY = spec("pay", begins=True)
@@ -92,3 +94,84 @@ def test_a_worker_that_was_overtaken_raises_no_flag(real_scene: Scene) -> None:
     assert real_scene.run(execution.renew(real_scene.space, [run, successor], lease_ms=LEASE_MS)) == ("lost", "kept")
     assert real_scene.settle(run, "late").verdict == "late"
     assert not flags(real_scene)
+
+
+def forget_record(scene: Scene, run: Run) -> None:
+    """The server has lost the claim and what was stored before it, and has given out other fences meanwhile."""
+    redis, root = scene.store.redis, scene.space.root
+    kept = {f"{root}{name}" for name in ("test:seconds", "test:micros", "fence", "marks")}
+    for pattern in (f"{root}*", f"rq:*:{scene.space.name}.*"):
+        for name in redis.scan_iter(pattern):
+            if name not in kept:
+                redis.delete(name)
+    redis.incrby(f"{root}fence", 10)
+
+
+Saying = Callable[[Scene, Run], object]
+WORDS: dict[str, Saying] = {
+    "renew": lambda scene, run: scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)),
+    "begin": lambda scene, run: scene.run(execution.begin(scene.space, run)),
+    "declare": lambda scene, run: scene.run(execution.declare(scene.space, run)),
+    "progress": lambda scene, run: scene.run(execution.progress(scene.space, run, 0.5, "half")),
+    "release": lambda scene, run: scene.release(run),
+    "retry_later": lambda scene, run: scene.retry_later(run),
+    "interrupt": lambda scene, run: scene.run(execution.interrupt(scene.space, run, reason="drain")),
+    "linger": lambda scene, run: scene.run(execution.linger(scene.space, [run], wait_ms=LEASE_MS)),
+    "settle": lambda scene, run: scene.settle(run, "mine"),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_any_word_of_a_running_call_whose_record_is_gone_raises_the_flag(real_scene: Scene, word: str) -> None:
+    """faults 5: the mark was passed already, so that no fence is higher; only the missing record tells."""
+    run = real_scene.start("a", of=PAY)
+    forget_record(real_scene, run)
+
+    WORDS[word](real_scene, run)
+
+    assert run.call in real_scene.stats().flags["went_back_because"]
+    again = real_scene.submit("a", of=PAY)
+    assert real_scene.claim(real_scene.pop() or "") == NotRun("held", "store_went_back")
+    assert again == run.call
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_record_that_retention_removed_is_not_taken_for_a_loss(real_scene: Scene, word: str) -> None:
+    """faults 5: a handler that outlives the tombstone of its call."""
+    run = real_scene.start("a", of=PAY)
+    real_scene.settle(run)
+    real_scene.run(recovery.purge(real_scene.space, [run.call]))
+    WORDS[word](real_scene, run)
+    real_scene.store.advance(recovery.Retention().tombstone_ms + 1)
+    real_scene.run(recovery.forget(real_scene.space, State.SUCCEEDED, recovery.Retention()))
+    assert real_scene.lookup(real_scene.call("a", of=PAY)) == (None,)
+
+    WORDS[word](real_scene, run)
+
+    assert not flags(real_scene)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_what_an_accepted_loss_has_covered_raises_no_flag_again(real_scene: Scene, word: str) -> None:
+    """faults 5: the handler goes on, and says so, after a person has compared."""
+    run = real_scene.start("a", of=PAY)
+    forget_record(real_scene, run)
+    WORDS["renew"](real_scene, run)
+    real_scene.run(operators.accept_loss(real_scene.space, real_scene.word()))
+
+    WORDS[word](real_scene, run)
+
+    assert "went_back" not in flags(real_scene)
+
+
+def test_a_second_loss_after_an_accepted_one_raises_the_flag_again(real_scene: Scene) -> None:
+    run = real_scene.start("a", of=PAY)
+    forget_record(real_scene, run)
+    WORDS["renew"](real_scene, run)
+    real_scene.run(operators.accept_loss(real_scene.space, real_scene.word()))
+    later = real_scene.start("b", of=PAY)
+    forget_record(real_scene, later)
+
+    WORDS["settle"](real_scene, later)
+
+    assert later.call in real_scene.stats().flags["went_back_because"]
