@@ -11,6 +11,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 PYTEST  ?= $(BIN)/python -m pytest
 ARGS    ?=
+# Most tests wait for processes and servers, so more of them run at once than there are cores.
+JOBS    ?= 4
 SECONDS ?= 120
 INSTALL  = -m pip install -qq --disable-pip-version-check -c constraints.txt
 
@@ -39,8 +41,8 @@ $(STAMP): $(ALONE)
 demo: $(ALONE) ## run the whole path on an embedded server, with recorded streams and a killed worker
 	@$(BIN)/toolonce demo
 
-test: setup ## run all tests; narrow with ARGS="tests/store -x"
-	@$(PYTEST) $(ARGS)
+test: setup ## run all tests, JOBS=4 at once; narrow with ARGS="tests/store -x"
+	@$(PYTEST) -n $(JOBS) --dist loadscope $(ARGS)
 
 check: setup ## lint, format, types, import borders, sizes: what CI asks of the text
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Lint the Lua scripts as the server gets them: each with its preludes in front, which it names in `uses`.
 
-Needs luacheck (Debian: lua-check); where there is none it says so and passes.
+Needs luacheck; where there is none it fails with the command that installs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def complaints(luacheck: str) -> Iterator[str]:
         own = (ROOT / "store" / "lua" / f"{name}.lua").read_text(encoding="utf-8")
         whole = scripts.load(name).text
         before = len(whole.splitlines()) - len(own.splitlines())
-        for line, code, meaning in _lint(luacheck, whole):
+        for line, code, meaning in lint(luacheck, whole):
             # Each script uses a part of its preludes: what it leaves unused there is no fault of anyone.
             if line > before:
                 yield f"store/lua/{name}.lua:{line - before}: {meaning}"
@@ -32,7 +32,8 @@ def complaints(luacheck: str) -> Iterator[str]:
                 yield f"store/lua/{name}.lua, in its preludes: {meaning}"
 
 
-def _lint(luacheck: str, text: str) -> Iterator[tuple[int, str, str]]:
+def lint(luacheck: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line number, code and meaning of each complaint about one script."""
     readable = re.sub(r"\A#!", "--", text)  # "#!lua flags=..." is the server's, not Lua's
     command = [luacheck, "--config", str(ROOT / ".luacheckrc"), "--formatter", "plain", "--codes", "-"]
     said = subprocess.run(command, input=readable, capture_output=True, text=True, check=False)
@@ -44,8 +45,10 @@ def _lint(luacheck: str, text: str) -> Iterator[tuple[int, str, str]]:
 def main() -> int:
     luacheck = shutil.which("luacheck")
     if luacheck is None:
-        print("luacheck is not installed: Lua not linted.")
-        return 0
+        print(
+            "luacheck is not installed, so Lua cannot be linted. On Debian and Ubuntu: sudo apt-get install lua-check"
+        )
+        return 1
     found = list(dict.fromkeys(complaints(luacheck)))
     print("\n".join(found) or "Lua clean.")
     return 1 if found else 0

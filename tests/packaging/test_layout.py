@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import check_lua
+from scripts.check_lua import lint
 from scripts.check_sizes import complaints, complaints_of_module
 from scripts.check_words import complaints as traces
 from scripts.check_words import traces_in
@@ -126,3 +129,22 @@ def test_the_map_names_every_module_and_nothing_that_is_gone() -> None:
 
     assert modules - named == set(), "modules that ARCHITECTURE.md does not name"
     assert {name for name in named if not (ROOT / name).exists()} == set(), "named, but not there"
+
+
+def test_lua_that_uses_a_name_nobody_defined_is_complained_about() -> None:
+    luacheck = shutil.which("luacheck")
+    if luacheck is None:
+        pytest.skip("luacheck is not installed; `make check` asks for it")
+
+    assert [meaning for _, _, meaning in lint(luacheck, "return undefined_name")] == [
+        "accessing undefined variable 'undefined_name'"
+    ]
+
+
+def test_without_luacheck_the_check_fails_and_names_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+
+    assert check_lua.main() == 1
+    assert "apt-get install lua-check" in capsys.readouterr().out
