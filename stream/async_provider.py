@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Any, Protocol, TypeVar, Unpack
 
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, stop_any
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from .attempt import Attempt, Terms, ended, is_line_error, refused, was_sent
 from .bodies import decode_body
@@ -21,9 +21,9 @@ from .provider import (
     USUAL,
     Asked,
     Budget,
+    EndsBy,
     Watch,
     account,
-    ends_by,
     is_transient,
     last_attempt,
     unless_streaming_is_refused,
@@ -96,7 +96,7 @@ async def read_turn_async(
         return done
 
     retrying = AsyncRetrying(
-        stop=stop_any(stop_after_attempt(budget.attempts), ends_by(terms.until)),
+        stop=stop_after_attempt(budget.attempts) | EndsBy(terms.until),
         wait=wait_for_provider,
         retry=retry_if_result(is_transient),
         retry_error_callback=last_attempt,

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypedDict, Unpack
 
-from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, stop_any
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt
+from tenacity.stop import stop_base
 from tenacity.wait import wait_random_exponential
 
 from ..store.times import seconds
@@ -152,7 +153,7 @@ def read_turn(
         return done
 
     retrying = Retrying(
-        stop=stop_any(stop_after_attempt(budget.attempts), ends_by(terms.until)),
+        stop=stop_after_attempt(budget.attempts) | EndsBy(terms.until),
         wait=wait_for_provider,
         retry=retry_if_result(lambda done: is_transient(done) and not cancel.asked),
         sleep=cancel.sleep,
@@ -193,12 +194,17 @@ def wait_for_provider(state: RetryCallState) -> float:
     return max(retry_after(headers.get("retry-after")), _JITTER(state))
 
 
-def ends_by(until: float) -> Callable[[RetryCallState], bool]:
+class EndsBy(stop_base):
     """Stop where the next attempt would begin after that moment (``time.monotonic``).
 
     tenacity's own `stop_before_delay` counts from a moment later than ours, and began an attempt with no time left.
     """
-    return lambda state: time.monotonic() + state.upcoming_sleep >= until
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return time.monotonic() + retry_state.upcoming_sleep >= self._until
 
 
 def retry_after(value: str | None) -> float:
