@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
             signal.signal(number, end)
         render.say(f"consumer {args.name} takes from the inboxes of {connection.space.name}")
         consumer.run(stop)
-    render.say(f"consumer {args.name} ends: {consumer.admitted} admitted, {consumer.parked} parked")
+    render.say(f"consumer {args.name} ends: {consumer.admitted} admitted, {consumer.quarantined} quarantined")
     return 0
 
 

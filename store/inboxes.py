@@ -1,21 +1,116 @@
-"""The inbox streams as the store sees them: parking what cannot be read. Admission acknowledges the rest itself."""
+"""The inbox streams as the store sees them: handing out, putting aside, forgetting. Admission acknowledges the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from .admission import InboxEntry
 from .keys import Namespace
-from .scripts import Arg, Invocation, load
+from .scripts import Invocation, load
 
 FIELDS_KEPT = 50
-"""Of a strange entry, to look at: a readable one has at most ten. Lua can take some thousands at once, and no more."""
+"""Of an entry that is put aside, to look at: a readable one has at most ten."""
+BYTES_KEPT = 16_384
+"""Of an entry that is put aside; 10,000 such entries are kept, and must not fill the store."""
 
 
-def park(space: Namespace, entry: InboxEntry, fields: Mapping[bytes, bytes], reason: str) -> Invocation[bool]:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is handed out.
+
+    Attributes:
+        entry_bytes: of one entry, names and values together; a larger one is handed out without its fields.
+        step_bytes: in one step, over all tenants; the next step goes on with those who got nothing.
+        entries: of one tenant in one step.
+        in_hand: entries of one tenant that consumers may hold unfinished; the rest stay in the inbox.
+        mine_ms, others_ms: after which an entry that this consumer, or another one, holds is handed out again.
+    """
+
+    entry_bytes: int
+    step_bytes: int
+    entries: int
+    in_hand: int
+    mine_ms: int
+    others_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the consumer group and this consumer's name in it."""
+
+    group: str
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """One entry as it was handed out.
+
+    Attributes:
+        tries: how often it was handed out, this time included, to consumers that did not say that it must wait.
+        size: bytes of all names and values.
+        fields: None where the entry is larger than `Bounds.entry_bytes`.
+    """
+
+    tenant: str
+    entry: str
+    tries: int
+    size: int
+    fields: dict[bytes, bytes] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What one step found.
+
+    Attributes:
+        entries: in the order of the tenants that were asked for.
+        empty: tenants whose inbox is empty -> id of the last entry it held.
+        missing: tenants without an inbox.
+        broken: tenants whose inbox cannot be read -> what the server says.
+    """
+
+    entries: tuple[Delivered, ...]
+    empty: dict[str, str]
+    missing: tuple[str, ...]
+    broken: dict[str, str]
+
+
+def deliver(
+    space: Namespace, reader: Reader, tenants: Sequence[str], bounds: Bounds, *, again: bool = False
+) -> Invocation[Delivery]:
+    """Hand out entries of these tenants: new ones, or (`again`) those that a consumer holds and did not finish."""
+
+    def read(reply: list[Any]) -> Delivery:
+        states = dict(zip(tenants, (state.decode() for state in reply[0]), strict=True))
+        return Delivery(
+            entries=tuple(_delivered(tenants, entry) for entry in reply[1:]),
+            empty={tenant: state for tenant, state in states.items() if state[:1].isdigit()},
+            missing=tuple(tenant for tenant, state in states.items() if state == "none"),
+            broken={tenant: state for tenant, state in states.items() if state.startswith("ERR")},
+        )
+
+    args = (
+        reader.group, reader.consumer, "again" if again else "new", bounds.entry_bytes, bounds.step_bytes,
+        bounds.entries, bounds.in_hand, bounds.mine_ms, bounds.others_ms, *tenants,
+    )  # fmt: skip
+    return Invocation(load("deliver"), space.root, args, read)
+
+
+def _delivered(tenants: Sequence[str], entry: list[Any]) -> Delivered:
+    place, entry_id, tries, size, flat = entry
+    fields = None if flat is None else dict(zip(flat[::2], flat[1::2], strict=True))
+    return Delivered(tenants[place], entry_id.decode(), tries, size, fields)
+
+
+def quarantine(space: Namespace, entry: InboxEntry, reason: str) -> Invocation[bool]:
     """Put an entry aside with the reason and acknowledge it, in one step; False where that was done before."""
-    args: list[Arg] = [entry.stream, entry.group, entry.entry, reason, entry.answers]
-    for name, value in islice(fields.items(), FIELDS_KEPT):
-        args += (name, value)
-    return Invocation(load("park"), space.root, tuple(args), lambda reply: reply == 1)
+    args = (entry.stream, entry.group, entry.entry, reason, entry.answers, FIELDS_KEPT, BYTES_KEPT)
+    return Invocation(load("quarantine"), space.root, args, lambda reply: reply == 1)
+
+
+def forget_inbox(space: Namespace, tenants: Sequence[str], *, kept_ms: int) -> Invocation[int]:
+    """Take tenants off the list that have no inbox, or an empty one that got no entry for `kept_ms`; their number."""
+    return Invocation(load("forget_inbox"), space.root, (kept_ms, *tenants), int)

@@ -28,11 +28,11 @@
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day
 <ns>:wake:<turn key>   channel a call of the turn came to rest; <ns>:wake:<worker>: one of its calls is to stop
-<ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants
+<ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants that may have some
 <ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
 <ns>:aborted           zset    provider turns that were lost, by when (ms, with microseconds), capped
 <ns>:journal:<scope>   hash    what a conversation has come to, by number
-<ns>:parked            stream  inbox entries that could not be read, with the reason
+<ns>:quarantine        stream  inbox entries that could not be dealt with, with the reason
 rq:*                   RQ's own keys; queue names are <ns>.<queue>
 """
 

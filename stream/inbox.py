@@ -1,31 +1,39 @@
 """The inbox consumer: entries that harnesses of any language add to ``inbox:<tenant>`` become queued calls.
 
 One consumer group for all; an entry is admitted and acknowledged in one step, so that a consumer may die anywhere and
-another goes on. What cannot be read is parked with its reason. The tenant comes from the key's name, never from the
-entry. The wire format is `inbox_entry`'s.
+another goes on. An entry that cannot be dealt with is quarantined with its reason: at once where it cannot be read,
+after a few tries where it makes its consumer fail or die. The tenant comes from the key's name, never from the entry.
+The wire format is `inbox_entry`'s; whose turn it is decides `inbox_tenants`.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+import traceback
+from collections.abc import Iterable
+from dataclasses import replace
 
-from redis.exceptions import ResponseError
+from redis.exceptions import NoPermissionError, ReadOnlyError, RedisError, ResponseError
 
 from ..store.admission import InboxEntry
 from ..store.connection import Connection
-from ..store.errors import CorruptRecord, NoToolsPublished, StoreError, StoreFull, StoreMisuse
+from ..store.errors import (
+    CorruptRecord,
+    NoToolsPublished,
+    StoreError,
+    StoreFull,
+    StoreMisuse,
+    StoreUnavailable,
+)
 from ..store.fence_watermark import FenceWatermark
-from ..store.inboxes import park
+from ..store.inboxes import Bounds, Delivered, Delivery, Reader, deliver, quarantine
 from ..store.keyring import Keyring
 from .client import drive
 from .errors import StreamError
-from .inbox_entry import read_entry
+from .inbox_entry import ENTRY_BYTES, read_entry
+from .inbox_tenants import Tenants
 from .submission import SpecCache, Submitting, Terms
 
 GROUP = "toolonce"
@@ -33,23 +41,20 @@ BLOCK_S = 1.0
 """How long one read waits; a new tenant is seen, and a stop obeyed, within this time."""
 IDLE_MS = 30_000
 """An entry that a consumer has held for longer belongs to a dead one; admission takes milliseconds."""
+RETRY_MS = 1_000
+"""After which an entry that must wait, for room or for a worker, is tried again."""
+TRIES = 5
+"""Times that an entry is handed out to consumers that fail or die of it, before it is quarantined."""
 QUEUE_LIMIT = 100_000
 """Calls a queue may hold before entries for it wait in their inbox."""
 SWEEP_S = 5.0
-"""How often the entries of dead consumers are looked for: one command for each tenant."""
-# A tenant is the first part of scopes and of keys: with their marks in it, one tenant could name another's.
-_TENANT = re.compile(r"[^:/]+")
+"""How often the entries of dead consumers are looked for."""
+_BOUNDS = Bounds(ENTRY_BYTES, step_bytes=16 << 20, entries=8, in_hand=200, mine_ms=RETRY_MS, others_ms=IDLE_MS)
+_UNREADABLE = (StreamError, StoreMisuse, CorruptRecord, ValueError, RecursionError)
+# What a server says of itself, whatever it was asked; everything else that it refuses is about the entry.
+_OF_THE_SERVER = ("LOADING", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "NOAUTH", "TRYAGAIN", "OOM")
 
 log = logging.getLogger("toolonce.inbox")
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """One entry as it was read."""
-
-    tenant: str
-    entry: str
-    fields: dict[bytes, bytes]
 
 
 class Consumer:
@@ -65,30 +70,32 @@ class Consumer:
     ) -> None:
         self._connection = connection
         self._space = connection.space
-        self._name = name
+        self._reader = Reader(GROUP, name)
         self._keyring = keyring if keyring is not None else Keyring.from_environment()
-        self._tenants = tenants
+        self._tenants = Tenants(connection, tenants)
         self._specs = SpecCache()
         self._watermark = FenceWatermark()
-        self._grouped: set[str] = set()
-        self._strange: set[str] = set()
-        self._owes = True  # a consumer of this name may have died holding entries
+        self._looks_again = True  # a consumer of this name may have died holding entries
+        self._must_wait = False
         self._sweep_at = 0.0
+        self._cut_off: list[Delivered] = []  # in hand when the store went away: not their fault
         self._link = connection.dedicated()
         self.admitted = 0
-        self.parked = 0
+        self.quarantined = 0
 
     def run(self, stop: threading.Event) -> None:
         """Consume until `stop` is set; survives the server's restart."""
         while not stop.is_set():
             try:
-                if not self.step():
-                    stop.wait(BLOCK_S if self._owes else 0.05)
-            except (StoreError, ResponseError) as error:
+                self.step()
+            except (StoreError, RedisError) as error:
                 log.warning("inbox waits: %s", error)
-                self._grouped.clear()  # the server may have lost its groups
-                self._owes = True  # what was read and not admitted is taken up again
-                stop.wait(BLOCK_S)
+            except Exception:
+                log.exception("a step of the inbox consumer failed; the next one tries again")
+            else:
+                continue
+            self._looks_again = True  # what was handed out and not dealt with is taken up again
+            stop.wait(BLOCK_S)
         self.close()
 
     def close(self) -> None:
@@ -97,99 +104,132 @@ class Consumer:
     def step(self, block_s: float = BLOCK_S) -> int:
         """Take what is there, once: first what was left behind, then what is new; the number of entries that are
         dealt with. One that must wait, for room or for a worker, holds up no other."""
-        tenants = self._listed()
-        owed, self._owes = self._owes, False
-        done = 0
-        for delivered in self._read(tenants, "0", None) if owed else ():
-            done += self._take(delivered)
-        for delivered in self._left_behind(tenants):
-            done += self._take(delivered)
-        for delivered in self._read(tenants, ">", block_s):
-            done += self._take(delivered)
+        self._give_back_cut_off()
+        tenants = self._tenants.next()
+        done = self._take_left_behind(tenants) if self._looks_again else 0
+        found = self._deliver(tenants)
+        self._tenants.note(tenants, found)
+        done += self._take_all(found)
+        if self._tenants.is_through:
+            self._end_round(block_s if not done else 0)
         return done
 
-    def _listed(self) -> list[str]:
-        listed = self._tenants or sorted(
-            name.decode(errors="surrogateescape") for name in self._connection.command("SMEMBERS", self._space.inboxes)
-        )
-        return [tenant for tenant in listed if self._is_served(tenant) and self._has_group(tenant)]
+    def _take_left_behind(self, tenants: list[str]) -> int:
+        found = self._deliver(tenants, again=True)
+        self._must_wait = self._must_wait or bool(found.entries)  # there may be more: look again in the next round
+        return self._take_all(found)
 
-    def _is_served(self, tenant: str) -> bool:
-        """Harnesses list tenants, so any bytes may come; they must not stop the others, nor reach them."""
-        if _TENANT.fullmatch(tenant) and tenant.isprintable():
-            return True
-        if tenant not in self._strange:
-            self._strange.add(tenant)
-            log.warning(
-                "the inbox of tenant %a is not read: a tenant's name has no ':', no '/' and no odd bytes", tenant
-            )
-        return False
+    def _deliver(self, tenants: list[str], *, again: bool = False) -> Delivery:
+        bounds = replace(_BOUNDS, mine_ms=RETRY_MS, others_ms=IDLE_MS)
+        return self._connection.run(deliver(self._space, self._reader, tenants, bounds, again=again))
 
-    def _has_group(self, tenant: str) -> bool:
-        if tenant in self._grouped:
-            return True
+    def _end_round(self, block_s: float) -> None:
+        """All names were looked at: wait for more where there was nothing, and look for what was left behind."""
+        if block_s:
+            self._wait(min(block_s, RETRY_MS / 1000) if self._must_wait else block_s)
+        is_time = time.monotonic() >= self._sweep_at
+        self._looks_again, self._must_wait = is_time or self._must_wait, False
+        if is_time:
+            self._sweep_at = time.monotonic() + SWEEP_S
+
+    def _wait(self, block_s: float) -> None:
+        """Until an entry comes into an inbox that was empty. Nothing is taken here."""
+        empty = self._tenants.empty
+        if not empty:
+            time.sleep(block_s)
+            return
+        keys = map(self._space.inbox, empty)
+        ms = max(1, int(block_s * 1000))
+        self._link.command("XREAD", "COUNT", 1, "BLOCK", ms, "STREAMS", *keys, *empty.values())
+
+    def _take_all(self, found: Delivery) -> int:
+        done = 0
+        for place, delivered in enumerate(found.entries):
+            try:
+                done += self._take(delivered)
+            except (StoreError, RedisError) as error:
+                self._cut_off += found.entries[place + 1 :]
+                if not self._is_at_fault(error):
+                    self._cut_off.append(delivered)
+                raise
+        return done
+
+    def _is_at_fault(self, error: Exception) -> bool:
+        """Whether the server is well, and only would not take what this entry asked for."""
+        if not isinstance(error, StoreUnavailable):
+            return False
         try:
-            self._connection.command("XGROUP", "CREATE", self._space.inbox(tenant), GROUP, "0", "MKSTREAM")
-        except ResponseError as error:
-            if "BUSYGROUP" not in str(error):
-                log.warning("the inbox of tenant %s cannot be read: %s", tenant, error)
-                return False
-        self._grouped.add(tenant)
+            self._connection.ping()
+        except StoreError:
+            return False
         return True
 
-    def _left_behind(self, tenants: list[str]) -> Iterator[Delivered]:
-        if time.monotonic() < self._sweep_at:
-            return
-        self._sweep_at = time.monotonic() + SWEEP_S
-        for tenant in tenants:
-            reply = self._connection.command(
-                "XAUTOCLAIM", self._space.inbox(tenant), GROUP, self._name, IDLE_MS, "0", "COUNT", 100
-            )
-            yield from _deliveries(tenant, reply[1])
-
-    def _read(self, tenants: list[str], start: str, block_s: float | None) -> Iterator[Delivered]:
-        """New entries (start ``>``, waiting for them), or those that this consumer took and did not finish (``0``)."""
-        if not tenants:
-            return
-        keys = [self._space.inbox(tenant) for tenant in tenants]
-        wait = ("BLOCK", max(1, int(block_s * 1000))) if block_s is not None else ()
-        words = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", 32, *wait, "STREAMS")
-        reply = self._link.command(*words, *keys, *(start for _ in keys))
-        for key, entries in reply or ():
-            yield from _deliveries(tenants[keys.index(key.decode())], entries)
-
     def _take(self, delivered: Delivered) -> bool:
-        """Admit or park; False where the entry stays with this consumer, to be taken up again."""
+        """Admit or quarantine; False where the entry stays with this consumer, to be taken up again."""
         place = InboxEntry(
             self._space.inbox(delivered.tenant), GROUP, delivered.entry,
             self._space.answers(delivered.tenant, delivered.entry),
         )  # fmt: skip
+        if delivered.tries > TRIES:
+            self._quarantine(place, delivered, f"tried {TRIES} times, and each time its consumer died or was cut off")
+            return True
         try:
             self._admit(place, delivered)
         except (StoreFull, NoToolsPublished) as error:
             log.warning("inbox entry %s of tenant %s waits: %s", delivered.entry, delivered.tenant, error)
-            self._owes = True
+            self._give_back([delivered])
             return False
-        except (StreamError, StoreMisuse, CorruptRecord, ValueError, RecursionError) as error:
-            self._park(place, delivered, str(error))
+        except _UNREADABLE as error:
+            self._quarantine(place, delivered, str(error))
+        except (StoreError, RedisError) as error:
+            if isinstance(error, StoreError) or _is_of_the_server(error):
+                raise
+            return self._failed(place, delivered, error)
+        except Exception as error:
+            return self._failed(place, delivered, error)
         return True
 
     def _admit(self, place: InboxEntry, delivered: Delivered) -> None:
-        entry = read_entry(delivered.fields, self._keyring)
+        entry = read_entry(delivered.fields, self._keyring, size=delivered.size)
         scope = f"{delivered.tenant}/{entry.scope}"
         terms = Terms(self._space, scope, delivered.tenant, self._keyring, QUEUE_LIMIT, watermark=self._watermark)
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
         drive(self._connection, submitting.steps(self._specs))
         self.admitted += 1
 
-    def _park(self, place: InboxEntry, delivered: Delivered, reason: str) -> None:
-        if not self._connection.run(park(self._space, place, delivered.fields, reason)):
+    def _failed(self, place: InboxEntry, delivered: Delivered, error: Exception) -> bool:
+        """Something that nobody foresaw. Its text may hold the entry's values, so that only its place is told."""
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__} at {at.filename.rpartition('/')[2]}:{at.lineno}"
+        log.error(
+            "inbox entry %s of tenant %s failed, try %d of %d: %s",
+            delivered.entry, delivered.tenant, delivered.tries, TRIES, why,
+        )  # fmt: skip
+        if delivered.tries < TRIES:
+            self._must_wait = True
+            return False
+        self._quarantine(place, delivered, f"tried {TRIES} times, and failed each time: {why}")
+        return True
+
+    def _quarantine(self, place: InboxEntry, delivered: Delivered, reason: str) -> None:
+        if not self._connection.run(quarantine(self._space, place, reason)):
             return  # another consumer took it over and has dealt with it; or we have, and did not hear the answer
-        log.warning("inbox entry %s of tenant %s parked: %s", delivered.entry, delivered.tenant, reason)
-        self.parked += 1
+        log.warning("inbox entry %s of tenant %s quarantined: %s", delivered.entry, delivered.tenant, reason)
+        self.quarantined += 1
+
+    def _give_back_cut_off(self) -> None:
+        self._give_back(self._cut_off)
+        self._cut_off = []
+
+    def _give_back(self, entries: Iterable[Delivered]) -> None:
+        """They stay in this consumer's hand, and this hand-out does not count."""
+        for one in entries:
+            self._must_wait = True
+            claim = ("XCLAIM", self._space.inbox(one.tenant), GROUP, self._reader.consumer, 0, one.entry)
+            self._connection.command(*claim, "RETRYCOUNT", one.tries - 1, "JUSTID")
 
 
-def _deliveries(tenant: str, entries: list[Any]) -> Iterator[Delivered]:
-    for entry_id, flat in entries:
-        if flat is not None:
-            yield Delivered(tenant, entry_id.decode(), dict(zip(flat[::2], flat[1::2], strict=True)))
+def _is_of_the_server(error: RedisError) -> bool:
+    if isinstance(error, (NoPermissionError, ReadOnlyError)) or not isinstance(error, ResponseError):
+        return True
+    return str(error).startswith(_OF_THE_SERVER)

@@ -24,10 +24,12 @@ from .call_list import calls_from_json
 from .decoder import TurnDecoder
 from .errors import StreamError
 from .judging import Asked
-from .limits import Limits
 from .submission import asked_of, usable_turn_id
 from .turn import TurnResult
 
+ENTRY_BYTES = 32 << 20
+"""Of all fields together. A streamed response of 100,000 tokens has about this size: some 300 bytes for an event each.
+Stored with JSON escapes, and sealed, it is still far from the 512 MB at which a server drops the connection."""
 KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens ordered intent sealed".split())
 Fields = Mapping[bytes, bytes]
 _POSITION = re.compile("0|[1-9][0-9]{0,8}")
@@ -50,12 +52,14 @@ class Entry:
     sealed: bool
 
 
-def read_entry(fields: Fields, keyring: Keyring) -> Entry:
-    """Read an entry's fields.
+def read_entry(fields: Fields | None, keyring: Keyring, *, size: int = 0) -> Entry:
+    """Read an entry's fields; None stands for those of an entry of `size` bytes, which is too large to be handed out.
 
     Raises:
         Unreadable: something is missing, unknown or of the wrong shape, or the turn did not complete.
     """
+    if fields is None:
+        raise Unreadable(f"the entry has {size:,} bytes; at most {ENTRY_BYTES:,} are read")
     try:
         return _read(fields, keyring)
     except TurnIdMissing as error:
@@ -108,10 +112,7 @@ def _tokens(fields: Fields) -> int | None:
 
 
 def _opened(fields: Fields, name: bytes, keyring: Keyring) -> bytes:
-    data = fields[name]
-    if len(data) > Limits().total_bytes:
-        raise Unreadable(f"field {name.decode()!r} is longer than {Limits().total_bytes} bytes")
-    return keyring.decrypt(_text(fields, name)).encode() if _flag(fields, b"sealed") else data
+    return keyring.decrypt(_text(fields, name)).encode() if _flag(fields, b"sealed") else fields[name]
 
 
 def _text(fields: Fields, name: bytes) -> str:

@@ -220,7 +220,6 @@ def test_a_live_inbox_consumer_tells_a_server_what_it_has_forgotten(own_server: 
     submit(consumer)  # answered from the store
     consumer.close()
     _restore(own_server, copy)
-    consumer._grouped.clear()  # as `run` does after an error
     _runs_elsewhere(site, submit(consumer), State.HELD)
     consumer.close()
 

@@ -14,7 +14,7 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from toolonce.store.states import SETTLED, State
 from toolonce.stream.inbox import Consumer
-from toolonce.stream.inbox_entry import KNOWN
+from toolonce.stream.inbox_entry import ENTRY_BYTES, KNOWN
 from toolonce.stream.limits import Limits
 from toolonce.stream.turn import DIALECTS
 
@@ -38,7 +38,7 @@ def test_the_commands_of_the_page_have_a_call_run(redis_server: RealServer) -> N
         replies: list[Any] = [client.execute_command(*shlex.split(line)) for line in commands.splitlines()]
         consumer.step(0.01)
         bench.run_next(3)
-        answers = f"toolonce:answers:acme:{replies[-1]}"
+        answers = f"toolonce:answers:acme:{replies[0]}"
         [[_, told]] = client.execute_command("XREAD", "BLOCK", 30000, "STREAMS", answers, 0)
 
     assert told[0][1] == {"state": "admitted", "calls": "1"}
@@ -56,3 +56,4 @@ def test_every_dialect_state_and_limit_is_named() -> None:
     assert all(f"`{dialect}`" in TEXT for dialect in DIALECTS)
     assert {str(state) for state in (*SETTLED, State.UNKNOWN)} < first_cells(section("Read the answers"))
     assert f"{Limits().calls:,} calls" in TEXT
+    assert f"({ENTRY_BYTES:,} bytes)" in TEXT

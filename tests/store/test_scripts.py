@@ -13,8 +13,8 @@ from toolonce.store.scripts import Script, load, names
 OPERATIONS = names()
 # These must go through when Redis is full: they end work, or let people end it.
 ALLOWED_WHEN_FULL = {
-    "ask_later", "cancel", "decide", "forget", "high_water", "interrupt", "linger", "purge", "readback", "reclaim",
-    "release", "renew", "repush", "resolve", "settle", "tick", "watermark",
+    "ask_later", "cancel", "decide", "deliver", "forget", "forget_inbox", "high_water", "interrupt", "linger", "purge",
+    "quarantine", "readback", "reclaim", "release", "renew", "repush", "resolve", "settle", "tick", "watermark",
 }  # fmt: skip
 
 

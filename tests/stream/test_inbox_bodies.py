@@ -29,12 +29,14 @@ def consumer(bench: Bench) -> Iterator[Consumer]:
     consumer.close()
 
 
-def test_a_body_that_used_up_the_tokens_of_its_request_is_parked_as_truncated(box: Inbox, consumer: Consumer) -> None:
+def test_a_body_that_used_up_the_tokens_of_its_request_is_quarantined_as_truncated(
+    box: Inbox, consumer: Consumer
+) -> None:
     """Faults 19."""
     cut, whole = (box.add(body=BODY, dialect="anthropic", max_tokens=most) for most in ("7", "8"))
     consumer.step(0.01)
 
-    assert [box.answers(entry)[0]["state"] for entry in (cut, whole)] == ["parked", "admitted"]
+    assert [box.answers(entry)[0]["state"] for entry in (cut, whole)] == ["quarantined", "admitted"]
     assert "used up its 7 tokens" in json.loads(box.answers(cut)[0]["error"])["message"]
 
 
@@ -54,5 +56,5 @@ def test_a_limit_of_tokens_that_cannot_be_read_parks_the_entry(
     consumer.step(0.01)
 
     [answer] = box.answers(entry)
-    assert answer["state"] == "parked"
+    assert answer["state"] == "quarantined"
     assert "max_tokens" in json.loads(answer["error"])["message"]

@@ -20,17 +20,17 @@ class Inbox:
 
     def add(self, **fields: Any) -> str:
         """Add one entry as PROTOCOL.md says; its id."""
-        self.redis.sadd(f"{self.bench.namespace}:inboxes", self.tenant)
         entry: str = self.redis.xadd(self.key, {name: as_text(value) for name, value in fields.items()})
+        self.redis.sadd(f"{self.bench.namespace}:inboxes", self.tenant)
         return entry
 
     def answers(self, entry: str) -> list[dict[str, str]]:
         return [fields for _, fields in self.redis.xrange(f"{self.bench.namespace}:answers:{self.tenant}:{entry}")]
 
-    def parked(self) -> list[tuple[str, str, str]]:
-        """Inbox, entry and reason of what was parked; the rest of it need not be text."""
+    def quarantined(self) -> list[tuple[str, str, str]]:
+        """Inbox, entry and reason of what was quarantined; the rest of it need not be text."""
         with redis.Redis.from_url(self.bench.url) as raw:
-            found = [fields for _, fields in raw.xrange(f"{self.bench.namespace}:parked")]
+            found = [fields for _, fields in raw.xrange(f"{self.bench.namespace}:quarantine")]
         return [(f[b"inbox"].decode(), f[b"entry"].decode(), f[b"reason"].decode()) for f in found]
 
 

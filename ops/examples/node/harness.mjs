@@ -48,12 +48,13 @@ function seal(plain, secret) {
 async function submit(client, body) {
   const newest = (process.env.TOOLONCE_KEYS ?? "").split(",")[0].trim();
   const entry = { scope: options.scope, turn: options.turn, dialect: "anthropic", streamed: "0" };
-  await client.sAdd(`${options.namespace}:inboxes`, options.tenant);
-  return client.xAdd(`${options.namespace}:inbox:${options.tenant}`, "*", {
+  const added = await client.xAdd(`${options.namespace}:inbox:${options.tenant}`, "*", {
     ...entry,
     body: newest ? seal(body, newest) : body,
     sealed: newest ? "1" : "0",
   });
+  await client.sAdd(`${options.namespace}:inboxes`, options.tenant);
+  return added;
 }
 
 /** The answers for an entry by position, as far as they came within the time. */
@@ -67,7 +68,7 @@ async function answers(client, entry, seconds) {
     const reply = await client.xRead({ key: stream, id: last }, { BLOCK: Math.max(1, until - Date.now()) });
     for (const { id, message } of reply?.[0]?.messages ?? []) {
       last = id;
-      if (message.state === "parked") throw new Error(JSON.parse(message.error).message);
+      if (message.state === "quarantined") throw new Error(JSON.parse(message.error).message);
       if (message.state === "admitted") expected = Number(message.calls);
       else found.set(Number(message.position), message);
     }
