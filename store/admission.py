@@ -51,6 +51,7 @@ class NewCall:
         held: reason to hold it (``approval``, ``no_worker``), or "".
         lanes: order keys; calls that share one run one by one, in order of admission.
         predecessors: call keys that must succeed first.
+        after: tools whose calls of this turn must succeed first, where they are stored by then.
     """
 
     identity: Identified
@@ -64,6 +65,7 @@ class NewCall:
     held: str = ""
     lanes: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     echo: dict[str, Any] = field(default_factory=dict)
     key_id: str = ""
     secret: bool = False
@@ -177,7 +179,8 @@ def _call_args(turn: Turn, call: NewCall) -> list[Arg]:
     stored = _record(turn, call)
     prints = call.identity.fingerprints
     out: list[Arg] = [call.identity.key, state, call.refusal.code if call.refusal else call.held, approval]
-    out += (len(prints), *prints, len(call.predecessors), *call.predecessors, len(stored) * 2)
+    out += (len(prints), *prints, len(call.predecessors), *call.predecessors)
+    out += (len(call.after), *call.after, len(stored) * 2)
     for name, value in stored.items():
         out += (name, value)
     return out

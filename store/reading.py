@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .answers import read_failure, read_outcome
@@ -136,13 +136,25 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
 
 
 def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
-    """The calls of a turn with what is known of each, in call order; empty where nothing was admitted."""
+    """The calls of a turn with what is known of each, in call order; empty where nothing was admitted.
+
+    Where the turn came in several submissions that count from 0 each, the order is that of the submissions, and the
+    positions are places in it.
+    """
 
     def read(reply: list[Any]) -> tuple[Outcome, ...]:
-        outcomes = [read_outcome(key.decode(), answer) for key, answer in reply]
-        return tuple(sorted(outcomes, key=lambda outcome: outcome.position))
+        found = [(_moment(place), read_outcome(key.decode(), answer)) for key, place, answer in reply]
+        if len({outcome.position for _, outcome in found}) == len(found):
+            return tuple(sorted((outcome for _, outcome in found), key=lambda outcome: outcome.position))
+        found.sort(key=lambda one: (one[0], one[1].position))
+        return tuple([replace(outcome, position=place) for place, (_, outcome) in enumerate(found)])
 
     return Invocation(load("turn"), space.root, (turn_key,), read)
+
+
+def _moment(place: bytes) -> int:
+    """When the submission of a call came, in microseconds."""
+    return int(place.partition(b" ")[0])
 
 
 @dataclass(frozen=True, slots=True)

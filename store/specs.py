@@ -41,7 +41,8 @@ class ToolSpec:
         deadline_ms: queue deadline, counted from the first time the call is queued.
         concurrency: most calls at once over all workers; None for no limit.
         order_by: argument names (``path`` or ``path:casefold``) whose equal values make calls run one by one.
-        after: tools whose calls in the same turn must succeed first.
+        after: tools whose calls in the same turn must succeed first: those that stand before it in its submission, and
+            those that are stored already. One that is submitted later is not waited for.
         approval: ``never``, ``always`` or ``hook`` (the worker's authorize hook decides).
         secret: names of argument fields that are kept encrypted and shown masked.
         begins: the handler says ``call.begin()`` before its effect.

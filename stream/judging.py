@@ -88,6 +88,7 @@ class Judge:
             held="approval" if runs and spec and spec.approval == "always" else "",
             lanes=self._lanes(call, spec) if runs and spec else (),
             predecessors=tuple(key for tool in spec.after for key in earlier.get(tool, [])) if runs and spec else (),
+            after=spec.after if runs and spec else (),
             echo=call.echo,
             key_id=self.keyring.newest_id,
             secret=bool(spec and spec.secret),

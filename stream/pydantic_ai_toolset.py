@@ -6,10 +6,11 @@ models and its history stay as they are. A run that is started again from its st
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from pydantic_ai.exceptions import ModelRetry
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.tools import AgentDepsT, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
@@ -20,18 +21,24 @@ from ..store.parts import Parts
 from ..store.specs import ToolSpec, published
 from ..store.states import State
 from ..store.times import wait_limit
-from .async_client import AsyncClient
+from .async_client import AsyncBatch, AsyncClient
 from .reply_answers import for_model
 from .submission import usable_turn_id
 from .turn import ToolCall
 
 # Admission judges arguments, once for all harnesses; what it refuses the model may correct.
 _ANY_ARGUMENTS = SchemaValidator(core_schema.any_schema())
+_TURNS_OF_THE_LOOP = 10
+"""How long calls are gathered: an agent starts those of one response in one go, unless it is told to run them one by
+one. Only what it really starts is submitted: an approval, or a toolset around this one, may keep a call back."""
 _NOT_ENDED = frozenset({"length", "content_filter", "error"})
 
 
 class ToolonceToolset(AbstractToolset[AgentDepsT]):
     """The tools that workers have published, for an agent: ``Agent(model, toolsets=[ToolonceToolset(client)])``.
+
+    The calls of a response that the agent runs in parallel, as it does by default, are submitted as one batch in call
+    order. What it starts later is a submission of its own: a tool's ``after`` then counts the calls that came before.
 
     Args:
         client: in the scope of this conversation.
@@ -45,6 +52,7 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
         self._client = client
         self._wait_s = wait_limit("wait_s", wait_s)
         self._tools = tools
+        self._gathering: dict[str, _Gathering] = {}
 
     @property
     def id(self) -> str:
@@ -68,10 +76,49 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
         assert isinstance(response, ModelResponse), "a tool is called for a response of the model"
         if response.finish_reason in _NOT_ENDED:
             raise ModelRetry("Your output was cut before it ended, so nothing was executed. Ask again, more briefly.")
-        call = ToolCall(name, tool_args, ctx.tool_call_id, "function", 0)
-        batch = await self._client.submit_calls([call], turn_id=turn_id_of(response))
+        call = ToolCall(name, tool_args, ctx.tool_call_id, "function", _place(response, ctx.tool_call_id))
+        batch = await self._submit(response, call)
         [outcome] = await batch.wait(self._wait_s)
         return _told(outcome)
+
+    async def _submit(self, response: ModelResponse, call: ToolCall) -> AsyncBatch:
+        """Submit a call together with those of its response that the agent starts at the same time; its own batch."""
+        turn_id = turn_id_of(response)
+        gathering = self._gathering.get(turn_id)
+        if gathering is None:
+            gathering = self._gathering[turn_id] = _Gathering()
+            gathering.submitted = asyncio.ensure_future(self._submit_soon(turn_id, gathering, _count(response)))
+        gathering.calls.append(call)
+        outcomes = await asyncio.shield(gathering.submitted)
+        return AsyncBatch(self._client, turn_id, [outcomes[id(call)]])
+
+    async def _submit_soon(self, turn_id: str, gathering: _Gathering, expected: int) -> dict[int, Outcome]:
+        for _ in range(_TURNS_OF_THE_LOOP):
+            await asyncio.sleep(0)
+            if len(gathering.calls) >= expected:
+                break
+        del self._gathering[turn_id]  # what comes now is another submission of the same turn
+        calls = sorted(gathering.calls, key=lambda call: call.position)
+        batch = await self._client.submit_calls(calls, turn_id=turn_id)
+        return {id(call): outcome for call, outcome in zip(calls, batch.outcomes, strict=True)}
+
+
+class _Gathering:
+    """The calls of one response that have come so far, and their submission."""
+
+    def __init__(self) -> None:
+        self.calls: list[ToolCall] = []
+        self.submitted: asyncio.Future[dict[int, Outcome]]
+
+
+def _count(response: ModelResponse) -> int:
+    return sum(isinstance(part, ToolCallPart) for part in response.parts)
+
+
+def _place(response: ModelResponse, call_id: str | None) -> int:
+    """The place of a call among the parts of its response."""
+    ids = [part.tool_call_id if isinstance(part, ToolCallPart) else None for part in response.parts]
+    return ids.index(call_id) if call_id in ids else len(ids)
 
 
 def turn_id_of(response: ModelResponse) -> str:

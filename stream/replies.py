@@ -41,7 +41,8 @@ def replies(
 
     Args:
         dialect: the provider that is asked next, not necessarily the one that made the calls.
-        outcomes: one for each call of the turn, rejected ones included.
+        outcomes: one for each call of the turn, rejected ones included; those of several submissions, which all count
+            from 0, are taken in the order given.
         turn_id: the one the turn was submitted under; stand-ins for missing and refused ids are made from it.
         came_in: the dialect that made the calls, where it is another one; its echo fields mean nothing here.
 
@@ -53,9 +54,12 @@ def replies(
         ValueError: two outcomes for one call.
     """
     module = _module(dialect)
-    ordered = sorted(outcomes, key=lambda outcome: outcome.position)
-    if len({outcome.position for outcome in ordered}) < len(ordered):
+    given = list(outcomes)
+    if len({(outcome.position, outcome.key) for outcome in given}) < len(given):
         raise ValueError("two outcomes for one call: a call has exactly one result")
+    ordered = sorted(given, key=lambda outcome: outcome.position)
+    if len({outcome.position for outcome in ordered}) < len(ordered):
+        ordered = given
     ids = outbound_ids(module.IDS, turn_id, [outcome.call_id for outcome in ordered])
     echoed = came_in in (None, dialect)
     answers = [answer(outcome, call_id, echoed=echoed) for outcome, call_id in zip(ordered, ids, strict=True)]

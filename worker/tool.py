@@ -50,8 +50,9 @@ class ToolOptions(TypedDict, total=False):
     timeout: run limit of one attempt (20), None for none. deadline: from the first queueing on (600). Each time is at
     least a millisecond.
     concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
-    one. after: tools whose calls of the same turn must succeed first. hold_duplicates: equal arguments under another
-    call key wait for a person.
+    one. after: tools whose calls of the same turn must succeed first: those before it in its submission, and those
+    stored already; so submit a turn whole, or in call order. hold_duplicates: equal arguments under another call key
+    wait for a person.
     approval: ``never``, ``always``, or ``hook``: the registry's authorize hook decides; a worker without one does not
     start. secret, secret_result: fields that are stored encrypted.
     begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.

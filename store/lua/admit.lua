@@ -5,7 +5,8 @@
 --           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,
 --           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
 --           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
---           number of predecessors, their call keys, number of record fields, the record as field, value, ...
+--           number of predecessors, their call keys, number of tools that it comes after, their names,
+--           number of record fields, the record as field, value, ...
 -- RETURNS {"full", "queue", name} | {"full", "memory"} | {"specs"} (others are published by now)
 --         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
@@ -14,6 +15,8 @@ local inbox, group, entry, answers = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local SLIPS_TTL = 86400
 local CONFLICT = cjson.encode({ code = 'conflict',
   message = 'this call id was used in this turn with another tool or other arguments; not run' })
+-- When this submission came, in microseconds: a turn that comes in several has its calls in the order of these.
+local came_at = clock[1] .. string.format('%06d', tonumber(clock[2]))
 local at = 9
 local function take()
   at = at + 1
@@ -31,17 +34,54 @@ local function store_pointer(asked, status)
     'status', status, unpack(ARGV, job_from, job_to))
 end
 
+-- The calls of this turn that are stored, by tool; read once, and only where a tool comes after another. A turn may come
+-- in several submissions, one call in each.
+local stored_by_tool
+local function remember(call, tool)
+  local listed = stored_by_tool[tool or ''] or {}
+  listed[#listed + 1] = call
+  stored_by_tool[tool or ''] = listed
+end
+local function stored_calls_of(tool)
+  if not stored_by_tool then
+    stored_by_tool = {}
+    for _, call in ipairs(redis.call('HKEYS', root .. 'turn:' .. turn_key)) do
+      remember(call, fields(call, 'tool')[1])
+    end
+  end
+  return stored_by_tool[tool] or {}
+end
+
+-- The calls that must succeed before this one, each once.
+local function find_ahead(spec)
+  local ahead, listed = {}, {}
+  local function add(call)
+    if not listed[call] then
+      listed[call], ahead[#ahead + 1] = true, call
+    end
+  end
+  for i = spec.pre_from, spec.pre_to do
+    add(ARGV[i])
+  end
+  for i = spec.after_from, spec.after_to do
+    for _, call in ipairs(stored_calls_of(ARGV[i])) do
+      add(call)
+    end
+  end
+  return ahead
+end
+
 -- Whoever it must follow counts down `predecessors`; one that can no longer succeed refuses it at once.
 -- Returns how many are still open, or nil and the state of one that cannot succeed.
-local function follow(call, from, to)
+local function follow(spec)
   local open = 0
-  for i = from, to do
-    local state = fields(ARGV[i], 'state')[1]
+  for _, ahead in ipairs(find_ahead(spec)) do
+    local state = fields(ahead, 'state')[1]
     if state ~= 'succeeded' then
       if not state or not OPEN[state] or state == 'unknown' then
         return nil, state or 'absent'
       end
-      redis.call('SADD', root .. 'followers:' .. ARGV[i], call)
+      redis.call('SADD', root .. 'followers:' .. ahead, spec.call)
       open = open + 1
     end
   end
@@ -83,6 +123,7 @@ while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
   spec.pre_from, spec.pre_to = take_list()
+  spec.after_from, spec.after_to = take_list()
   spec.field_from, spec.field_to = take_list()
   spec.asked = {}
   for i = spec.field_from, spec.field_to, 2 do
@@ -120,7 +161,7 @@ local function place(spec, more)
       redis.call('ZADD', root .. 'lane:' .. lane, seq, call)
     end)
   end
-  local open, why = follow(call, spec.pre_from, spec.pre_to)
+  local open, why = follow(spec)
   if not open then
     more.error = cjson.encode({ code = 'predecessor', message = 'not run: the call it had to follow is ' .. why,
       details = { predecessor_state = why } })
@@ -171,7 +212,7 @@ end
 
 local function admit(spec)
   local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
-  redis.call('HSET', root .. 'turn:' .. turn_key, call, asked.position)
+  redis.call('HSET', root .. 'turn:' .. turn_key, call, came_at .. ' ' .. asked.position)
   if state ~= 'refused' then
     state, reason = place(spec, more)
     store_pointer(asked, state == 'held' and 'deferred' or 'queued')
@@ -187,6 +228,9 @@ local function admit(spec)
     flow().join_twins(call)
   end
   settle_in(call, state, reason, spec)
+  if stored_by_tool then
+    remember(call, asked.tool)
+  end
 end
 
 -- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once. It hears of

@@ -2,10 +2,10 @@
 -- uses: ledger answer
 -- KEYS[1] = root of the namespace
 -- ARGV    = turn key
--- RETURNS {per call {call key, answer}}, in no order
+-- RETURNS {per call {call key, "when its submission came, in microseconds, and its place in that", answer}}, in no order
 -- INVARIANT reads only.
-local out = {}
-for _, call in ipairs(redis.call('HKEYS', root .. 'turn:' .. ARGV[1])) do
-  out[#out + 1] = { call, answer(call) }
+local out, turn = {}, redis.call('HGETALL', root .. 'turn:' .. ARGV[1])
+for i = 1, #turn, 2 do
+  out[#out + 1] = { turn[i], turn[i + 1], answer(turn[i]) }
 end
 return out

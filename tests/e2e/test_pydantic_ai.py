@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="the extra pydantic-ai is not installed")
 
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.toolsets import WrapperToolset
 
 from tests.support.agent import model
 from tests.support.processes import Child
@@ -20,6 +22,7 @@ from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.stream.async_client import AsyncClient
 from toolonce.stream.pydantic_ai_toolset import ToolonceToolset
+from toolonce.worker import Registry
 
 
 @pytest.fixture
@@ -106,3 +109,53 @@ def test_a_tool_that_nobody_published_is_not_offered(site: Site) -> None:
 
     assert "nope" in said
     assert site.stats().counts.get("admitted", 0) == 0
+
+
+def test_the_calls_of_a_response_are_submitted_as_one_batch_in_call_order(site: Site) -> None:
+    """Faults 9: `charge` must not run before `reserve`, whatever the framework starts first."""
+    registry = Registry()
+
+    def write(line: str) -> None:
+        with site.ledger.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    @registry.tool
+    def reserve() -> str:
+        write("reserve")
+        return "reserved"
+
+    @registry.tool(after="reserve")
+    def charge() -> str:
+        write("charge")
+        return "charged"
+
+    calls: list[tuple[str, dict[str, Any]]] = [("reserve", {}), ("charge", {}), ("reserve", {}), ("charge", {})]
+    with site.worker_here(registry):
+        said = say(site, calls)
+
+    outcomes = site.client.batch("resp_1").outcomes
+    admitted = {site.record(outcome.key).stored["admitted_by"] for outcome in outcomes}
+    assert said == "reserved | charged | reserved | charged"
+    assert len(admitted) == 1, "one submission"
+    assert [outcome.call_id for outcome in outcomes] == ["call_0", "call_1", "call_2", "call_3"]
+    assert [line[:7] for line in site.ledger.lines()].count("reserve") == 2
+    assert site.ledger.lines()[0] == "reserve"
+
+
+def test_a_call_that_the_agent_keeps_back_is_not_submitted_with_its_siblings(site: Site) -> None:
+    """Faults 9: only what the agent starts is asked for."""
+
+    class Careful(WrapperToolset[object]):
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+            if tool_args.get("what") == "two":
+                raise ModelRetry("not this one")
+            return await super().call_tool(name, tool_args, ctx, tool)
+
+    async def main() -> None:
+        async with AsyncClient(site.url, scope="tenant-1/talk-1", namespace=site.namespace) as client:
+            toolset = Careful(ToolonceToolset(client))
+            await Agent(model([("put", {"what": "one"}), ("put", {"what": "two"})]), toolsets=[toolset]).run("Do it.")
+
+    with site.worker():
+        asyncio.run(main())
+    assert site.ledger.lines() == ["put one"]

@@ -138,3 +138,20 @@ def test_a_turn_that_used_up_its_tokens_is_neither_shown_as_whole_nor_submitted(
     assert toolonce(*words, "8").code == 0
     assert toolonce("replay", "--scope", "s", "--turn", file, "--max-tokens", "7").code == 1
     assert toolonce("submit", "--scope", "s", "--calls", file, "--turn-id", "1", "--max-tokens", "7").code == 2
+
+
+def test_a_turn_in_two_submissions_is_waited_for_and_answered_without_a_traceback(
+    scene: LiveScene, toolonce: CommandLine, tmp_path: Path
+) -> None:
+    """Faults 22."""
+    scene.publish(spec("look", "read"))
+    for name in ("c1", "c2"):
+        calls = tmp_path / f"{name}.json"
+        calls.write_text(json.dumps([{"name": "look", "arguments": {}, "id": name}]))
+        submitted = toolonce("submit", "--scope", "s", "--turn-id", "t", "--calls", str(calls), "--wait", "0")
+        assert submitted.code == 0, submitted.err
+
+    done = toolonce("wait", "--scope", "s", "t", "--timeout", "0", "--replies", "--dialect", "openai-chat")
+
+    assert "Traceback" not in done.err
+    assert [message["tool_call_id"] for message in done.json] == ["c1", "c2"]

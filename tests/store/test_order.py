@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.scene import BROKEN, Scene, spec
-from toolonce.store import operators
+from toolonce.store import operators, reading
+from toolonce.store.admission import NewCall
 from toolonce.store.execution import NotRun
 from toolonce.store.specs import publish
 from toolonce.store.states import State
@@ -213,3 +214,73 @@ def test_a_stop_in_the_middle_of_a_lane_frees_nobody_before_his_turn(scene: Scen
     assert scene.states([first, second, third]) == [State.QUEUED, State.CANCELLED, State.HELD]
     scene.settle(scene.take())
     assert scene.state(third) is State.QUEUED
+
+
+PAIR = {"reserve": spec("reserve"), "charge": spec("charge", after=("reserve",))}
+
+
+def _asked(scene: Scene, name: str, call_id: str, **more: Any) -> NewCall:
+    of = PAIR[name]
+    return scene.call(call_id, of=of, after=of.after, **more)
+
+
+def test_a_tool_that_comes_after_another_waits_for_what_an_earlier_submission_of_the_turn_stored(scene: Scene) -> None:
+    """Faults 9."""
+    scene.admit(_asked(scene, "reserve", "r1"))
+    first = scene.take()
+    scene.admit(_asked(scene, "reserve", "r2"))
+    [charge] = scene.admit(_asked(scene, "charge", "c"))
+    assert (charge.state, charge.marks) == (State.HELD, {"reason": "order"})
+    scene.settle(first)
+    assert scene.state(charge.key) is State.HELD, "the other reserve is still open"
+    scene.settle(scene.take())
+    assert scene.take().call == charge.key
+
+
+def test_a_tool_that_comes_after_another_is_refused_where_that_one_failed_in_an_earlier_submission(
+    scene: Scene,
+) -> None:
+    """Faults 9."""
+    scene.admit(_asked(scene, "reserve", "r"))
+    scene.fail(scene.take())
+    [charge] = scene.admit(_asked(scene, "charge", "c"))
+    assert charge.failure
+    assert (charge.state, charge.failure.code) == (State.REFUSED, "predecessor")
+
+
+def test_a_call_that_is_ahead_for_two_reasons_is_waited_for_once(scene: Scene) -> None:
+    """Faults 9: in the same submission, and by its tool."""
+    reserve = _asked(scene, "reserve", "r")
+    charge = _asked(scene, "charge", "c", predecessors=(reserve.identity.key,), position=1)
+    scene.admit(reserve, charge)
+    scene.settle(scene.take())
+    assert scene.take().call == charge.identity.key
+
+
+def test_a_tool_that_comes_after_another_does_not_wait_for_other_turns_or_for_what_comes_later(scene: Scene) -> None:
+    """Faults 9: what is submitted later was not known."""
+    scene.admit(_asked(scene, "reserve", "r", turn_id="other"), turn=scene.turn("other"))
+    [charge] = scene.admit(_asked(scene, "charge", "c"))
+    assert charge.state is State.QUEUED
+    [reserve] = scene.admit(_asked(scene, "reserve", "r"))
+    assert reserve.state is State.QUEUED
+
+
+def test_the_calls_of_a_turn_in_several_submissions_stand_in_the_order_of_these(scene: Scene) -> None:
+    """Faults 22: each counts its positions from 0."""
+    names = "fbdace"
+    for name in names:
+        scene.admit(scene.call(name))
+        scene.store.advance(1)
+    scene.admit(scene.call("y", position=0), scene.call("z", position=1))
+    found = scene.run(reading.turn(scene.space, scene.turn().key))
+    assert [outcome.call_id for outcome in found] == [*names, "y", "z"]
+    assert [outcome.position for outcome in found] == list(range(8))
+
+
+def test_the_calls_of_a_turn_that_was_completed_later_stand_in_call_order(scene: Scene) -> None:
+    """Faults 22."""
+    scene.admit(scene.call("c", position=2), scene.call("b", position=1))
+    scene.admit(scene.call("a", position=0))
+    found = scene.run(reading.turn(scene.space, scene.turn().key))
+    assert [(outcome.call_id, outcome.position) for outcome in found] == [("a", 0), ("b", 1), ("c", 2)]

@@ -11,6 +11,7 @@ from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, request, turn
 from toolonce.store.specs import Effect, ToolSpec, publish
 from toolonce.stream.client import Client
+from toolonce.stream.replies import history, replies
 from toolonce.stream.turn import DIALECTS, Dialect
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS)
@@ -62,3 +63,21 @@ def test_a_turn_with_a_rejected_and_an_unknown_tool_is_answered_whole(client: Cl
     assert [outcome.state for outcome in batch.outcomes] == ["queued", "refused", "refused"]
     assert refusal(dialect, request(dialect, [*batch.history(), *batch.replies()])) is None
     assert refusal(dialect, request(dialect, [*batch.history(), *client.batch("turn_1").replies(dialect)])) is None
+
+
+@EACH
+def test_a_turn_that_came_in_several_submissions_is_answered_whole_and_in_their_order(
+    client: Client, dialect: Dialect
+) -> None:
+    """Faults 22: each submission counts its positions from 0."""
+    whole = turn(dialect, [Asked("look", "id_1"), Asked("peek", "id_2"), Asked("look", "id_3")], turn_id="turn_1")
+    batches = [client.submit_calls([call], turn_id="turn_1") for call in whole.calls[:2]]
+    batches.append(client.submit_calls(whole.calls[2:], turn_id="turn_1"))
+
+    stored = client.batch("turn_1")
+    together = [outcome for batch in batches for outcome in batch.outcomes]
+
+    assert [outcome.call_id for outcome in stored.outcomes] == [call.call_id for call in whole.calls]
+    assert [outcome.position for outcome in stored.refresh()] == [0, 1, 2]
+    for answered in (stored.replies(dialect), replies(dialect, together, turn_id="turn_1")):
+        assert refusal(dialect, request(dialect, [*history(dialect, whole, turn_id="turn_1"), *answered])) is None

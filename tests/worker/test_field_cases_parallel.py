@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE_SECONDS, wait_until
 from tests.support.workers import Site
 from toolonce.store.states import State
+from toolonce.stream.turn import ToolCall
 from toolonce.worker import NotStarted, Registry
 
 
@@ -172,3 +174,37 @@ def test_one_slow_tool_does_not_stop_the_others(site: Site) -> None:
         for key in slow_ones:
             site.wait_for(key, State.SUCCEEDED)
         wait_until(site.at_rest, description="all is at rest")
+
+
+def test_a_call_that_comes_after_another_waits_for_it_though_each_was_submitted_by_itself(
+    site: Site, tmp_path: Path
+) -> None:
+    """Faults 9: as most frameworks do; the effects are counted in a file."""
+    registry, ledger, gate = Registry(), tmp_path / "effects", threading.Event()
+    ledger.touch()
+
+    def write(line: str) -> None:
+        with ledger.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    @registry.tool
+    def reserve() -> None:
+        gate.wait(PATIENCE_SECONDS)
+        write("reserve")
+
+    @registry.tool(after="reserve")
+    def charge() -> None:
+        write("charge")
+
+    with site.worker_here(registry):
+        asked = [ToolCall("reserve", {}, "r", "function", 0), ToolCall("charge", {}, "c", "function", 0)]
+        for ordered in (False, True):
+            turn_id = f"turn-{ordered}"
+            for call in asked:
+                site.client.submit_calls([call], turn_id=turn_id, ordered=ordered)
+            assert site.client.batch(turn_id).outcomes[1].marks == {"reason": "order"}
+        gate.set()
+        wait_until(site.at_rest, description="all of them have run")
+
+    assert sorted(ledger.read_text().split()) == ["charge"] * 2 + ["reserve"] * 2
+    assert ledger.read_text().startswith("reserve")
