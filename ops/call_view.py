@@ -71,7 +71,7 @@ def next_steps(found: Record) -> list[str]:
                 f"toolonce cancel {key}",
             ]
         case State.HELD, "store_went_back":
-            return ["toolonce recover --accept-loss --reason R", f"toolonce cancel {key}"]
+            return _held_back(key, found.stored)
         case ((State.HELD | State.QUEUED | State.RUNNING), _):
             return [f"toolonce wait {key}", f"toolonce cancel {key}"]
         case State.UNKNOWN, _:
@@ -80,6 +80,17 @@ def next_steps(found: Record) -> list[str]:
             return [f"toolonce retry {key} --reason R"]
         case _:
             return []
+
+
+def _held_back(key: str, stored: dict[str, str]) -> list[str]:
+    """It may have run in moments that the store has lost; only someone who has looked can say."""
+    return [
+        f"look in the system behind {stored.get('tool')} for {stored.get('ikey')}",
+        f"toolonce resolve {key} --succeeded JSON --reason R",
+        f"toolonce resolve {key} --failed MESSAGE --reason R",
+        f"toolonce recover --accept-loss {key} --reason R",
+        f"toolonce cancel {key}",
+    ]
 
 
 def _in_doubt(key: str, stored: dict[str, str]) -> list[str]:

@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..store.operators import accept_loss
-from ..store.reading import stats
+from ..store.operators import Done, Seen, Word, accept_call, accept_loss
+from ..store.reading import Record, stats
 from ..store.recovery import Mended, reclaim, repush, tick
 from ..store.scripts import Invocation
 from ..store.states import State
@@ -27,6 +27,8 @@ EXAMPLES = """
 toolonce recover --dry-run        what is due
 toolonce recover                  end expired leases, push lost pointers again, do what time asks for
 toolonce recover --accept-loss --reason 'compared with the billing system'
+toolonce recover --accept-loss 3f9a2c41d07b --reason 'is not in the billing system'       this call only
+toolonce recover --accept-loss --tool lookup_price --reason 'harmless when repeated'      those held of this tool
 """
 SWEEPER = "toolonce recover"
 GRACE_MS = 1_000
@@ -37,16 +39,25 @@ GRACE_SLACK_S = 0.05
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "recover", "Mend what died: leases, pointers, deadlines", examples=EXAMPLES)
     parser.add_argument(
-        "--accept-loss", action="store_true", help="the store was restored or failed over: let mutating calls run again"
+        "--accept-loss",
+        action="store_true",
+        help="the store was restored or failed over: let mutating calls run again; with calls or filters, those only",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what is due, and do nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+    targets.add_options(parser)
     actor.add_options(parser)
-    add_json(parser, "what was found or mended, each as NAME: COUNT")
+    add_json(
+        parser, f"what was found or mended, each as NAME: COUNT; where --accept-loss chooses calls {targets.SHAPE}"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    chosen = bool(args.keys) or targets.has_filters(args)
+    if chosen and not args.accept_loss:
+        raise Usage("calls are chosen for --accept-loss only; without it everything that is due is mended")
+    _require_reason(args)
     with open_store(args) as connection:
+        if chosen:
+            return _accept_calls(args, connection)
         if args.dry_run:
             counts = due(connection)
         elif args.accept_loss:
@@ -100,9 +111,29 @@ def _exhaust(connection: Connection, counts: Counter[str], step: Invocation[Mend
     counts.update(mended.counts)
 
 
-def _accept(args: argparse.Namespace, connection: Connection) -> dict[str, int]:
-    if not args.reason.strip():
+def _require_reason(args: argparse.Namespace) -> None:
+    if args.accept_loss and not args.dry_run and not args.reason.strip():
         raise Usage("--accept-loss needs --reason: what was compared with what before calls may run again")
+
+
+def _accept_calls(args: argparse.Namespace, connection: Connection) -> int:
+    """The flag stands, and other calls stay held."""
+    plans = [_plan(found) for found in targets.records(args, connection, (State.HELD,))]
+
+    def act(plan: targets.Plan, word: Word) -> Done:
+        seen = Seen(plan.call.key, plan.call.state, plan.call.fence)
+        return connection.run(accept_call(connection.space, seen, word))
+
+    return targets.carry_out(args, plans, act, word=actor.word_of(args))
+
+
+def _plan(found: Record) -> targets.Plan:
+    if found.state is State.HELD and found.stored.get("reason") == "store_went_back":
+        return targets.Plan(found, True, "would run, a second time if it had run before the store went back")
+    return targets.Plan(found, False, "is not held since the store went back")
+
+
+def _accept(args: argparse.Namespace, connection: Connection) -> dict[str, int]:
     targets.confirm(
         args, "calls whose records were lost may run a second time; have you compared with the systems behind?"
     )

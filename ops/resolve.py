@@ -1,4 +1,5 @@
-"""`toolonce resolve KEY`: say what became of a call in doubt, once someone has looked."""
+"""`toolonce resolve KEY`: say what became of a call in doubt, once someone has looked. In doubt is an unknown call, and
+one that is held since the store went back."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ toolonce resolve 3f9a2c41d07b --failed 'not in the billing system' --reason 'loo
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
-        subparsers, "resolve", "Settle an unknown call: it happened, or it did not; nothing is run", examples=EXAMPLES
+        subparsers,
+        "resolve",
+        "Settle a call in doubt, unknown or held since the store went back: it happened, or it did not; nothing is run",
+        examples=EXAMPLES,
     )
     parser.add_argument("key", metavar="KEY")
     verdict = parser.add_mutually_exclusive_group(required=True)
@@ -50,9 +54,12 @@ def run(args: argparse.Namespace) -> int:
         found = get_record(connection, args.key)
         verdict = Failure("resolved", args.failed) if args.succeeded is None else _stored(connection, found, value)
         # A word given twice under one request id is answered as before, whatever the state is by now.
-        if found.state is not State.UNKNOWN and not args.request_id:
-            raise NotDone(f"not done: call {found.key} is {found.state}{_by(found)}; only unknown calls are resolved")
-        seen = Seen(found.key, State.UNKNOWN, found.fence)
+        if not _is_in_doubt(found) and not args.request_id:
+            raise NotDone(
+                f"not done: call {found.key} is {found.state}{_by(found)}; only calls that are unknown, or held since "
+                "the store went back, are resolved"
+            )
+        seen = Seen(found.key, found.state if _is_in_doubt(found) else State.UNKNOWN, found.fence)
         done = actor.require_done(
             connection.run(resolve(connection.space, seen, verdict, actor.word_of(args))), found.key
         )
@@ -61,6 +68,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         render.show(f"call {found.key} is {done.detail}")
     return 0
+
+
+def _is_in_doubt(found: Record) -> bool:
+    held_back = found.state is State.HELD and found.stored.get("reason") == "store_went_back"
+    return held_back or found.state is State.UNKNOWN
 
 
 def _by(found: Record) -> str:

@@ -68,7 +68,7 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
         Usage: neither was given, or both.
         NotFound: a named call is not there.
     """
-    filters = any((args.state, args.tool, args.scope, args.worker, args.error, args.since, args.older_than))
+    filters = has_filters(args)
     if bool(args.keys) == filters:
         raise Usage("name calls, or choose them by filters" if not filters else "name calls or use filters, not both")
     if args.keys:
@@ -81,6 +81,11 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
             yield found
     if next(rows, None):
         render.say(f"the filters find more than {args.limit} calls; only the newest of them are taken (--limit)")
+
+
+def has_filters(args: argparse.Namespace) -> bool:
+    """Whether calls were chosen by filters."""
+    return any((args.state, args.tool, args.scope, args.worker, args.error, args.since, args.older_than))
 
 
 def carry_out(

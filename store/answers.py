@@ -32,6 +32,7 @@ class _Answer(NamedTuple):
     progress_message: str | None
     slip: str | None
     duplicate_of: str | None
+    may_have_run: str | None
 
 
 ANSWER_FIELDS = _Answer._fields
@@ -91,6 +92,8 @@ def _marks(state: State, got: _Answer) -> dict[str, Any]:
         marks["reason"] = got.reason
     if got.duplicate_of and state is State.HELD:
         marks["duplicate_of"] = got.duplicate_of
+    if got.may_have_run and state is not State.SUCCEEDED:
+        marks["may_have_run"] = True
     if got.slip:
         marks["slip"] = int(got.slip)
     if state is State.RUNNING and got.progress is not None:

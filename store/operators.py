@@ -115,7 +115,8 @@ def resolve(
     *,
     operation: Operation = Operation.RESOLVE,
 ) -> Invocation[Done]:
-    """Settle an unknown call: with the JSON text of the value it had (it happened), or with a failure (it did not).
+    """Settle an unknown call, or one that is held since the store went back: with the JSON text of the value it had (it
+    happened), or with a failure (it did not).
 
     A later contradicting outcome is kept as evidence and overwrites nothing.
     """
@@ -133,6 +134,13 @@ def retry(space: Namespace, seen: Seen, word: Word, *, operation: Operation = Op
     job = job_fields()
     args = (*seen.args, operation, word.actor, word.reason, word.request_id, len(job), *job)
     return Invocation(load("retry"), space.root, args, _read)
+
+
+def accept_call(space: Namespace, seen: Seen, word: Word) -> Invocation[Done]:
+    """Let one call run that is held since the store went back, on the word of someone who has compared: ``freed``. The
+    flag stands, and other calls stay held."""
+    args = (*seen.args, word.actor, word.reason, word.request_id)
+    return Invocation(load("accept_call"), space.root, args, _read)
 
 
 def accept_loss(space: Namespace, word: Word, *, most: int = 500) -> Invocation[tuple[bool, int, int]]:

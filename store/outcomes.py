@@ -81,8 +81,14 @@ class Outcome:
     @property
     def was_tried(self) -> bool:
         """True for a call that was refused, cancelled or expired while it waited to run again: nothing ran then, but
-        an attempt before may have had its effect."""
-        return self.state in _ENDED_WAITING and self.attempt > 0
+        an attempt before may have had its effect. Also where such an attempt may have been lost with its record."""
+        return self.state in _ENDED_WAITING and (self.attempt > 0 or self.may_have_run)
+
+    @property
+    def may_have_run(self) -> bool:
+        """True where the store has lost writes, and the call may have run in those moments, whatever its attempts say;
+        a person has to compare. False once he has said what became of it."""
+        return bool(self.marks.get("may_have_run"))
 
     @property
     def is_repeated_slip(self) -> bool:

@@ -11,6 +11,7 @@ expired). Counters keep ``admitted = settled + open`` because each move changes 
   because the lease of that fence is gone.
 - ``unknown`` means: the handler was entered and nobody knows how it ended. No timer leads out of it: only the late
   settle of the same fence, the tool's read-back, or an operator.
+- held is left by resolve only where the store went back: the call may have run in moments that the store has lost.
 - Not in the table: conflict. It is an answer to a submission, and changes no record.
 """
 
@@ -93,6 +94,7 @@ TABLE: frozenset[Row] = frozenset(
         (_S.HELD, _O.FREE, (_S.QUEUED,)),
         (_S.HELD, _O.DENY, (_S.REFUSED,)),
         (_S.HELD, _O.FREE, (_S.REFUSED,)),
+        (_S.HELD, _O.RESOLVE, (_S.SUCCEEDED, _S.FAILED)),
         (_S.HELD, _O.CANCEL, (_S.CANCELLED,)),
         (_S.HELD, _O.EXPIRE, (_S.EXPIRED,)),
         (_S.QUEUED, _O.CLAIM, (_S.RUNNING, _S.HELD)),

@@ -19,6 +19,7 @@ class MessageCode(StrEnum):
     CALL_SUCCEEDED = auto()
     CALL_FAILED = auto()
     CALL_UNKNOWN = auto()
+    CALL_UNCONFIRMED = auto()
     CALL_INVALID = auto()
     CALL_REFUSED = auto()
     CALL_DENIED = auto()
@@ -50,6 +51,10 @@ _ENGLISH = {
         "“{tool}” was started, but we could not confirm whether it took effect. "
         "It will not be repeated by itself. Please check before you ask for it again."
     ),
+    _C.CALL_UNCONFIRMED: (
+        "We could not confirm whether “{tool}” was carried out. "
+        "It will not be repeated by itself. Please check before you ask for it again."
+    ),
     _C.CALL_INVALID: "The assistant asked for “{tool}” in a way that could not be used. Nothing was done.",
     _C.CALL_REFUSED: "“{tool}” was refused. Nothing was done.",
     _C.CALL_DENIED: "“{tool}” was not approved. Nothing was done.",
@@ -79,6 +84,10 @@ _SPANISH = {
     _C.CALL_FAILED: "«{tool}» no se ha podido completar.",
     _C.CALL_UNKNOWN: (
         "«{tool}» se inició, pero no hemos podido confirmar si tuvo efecto. "
+        "No se repetirá automáticamente. Compruébelo antes de volver a pedirlo."
+    ),
+    _C.CALL_UNCONFIRMED: (
+        "No hemos podido confirmar si «{tool}» se llevó a cabo. "
         "No se repetirá automáticamente. Compruébelo antes de volver a pedirlo."
     ),
     _C.CALL_INVALID: "El asistente solicitó «{tool}» de una forma que no se puede utilizar. No se ha hecho nada.",
@@ -123,6 +132,10 @@ _DUTCH = {
     _C.CALL_FAILED: "“{tool}” is niet gelukt.",
     _C.CALL_UNKNOWN: (
         "“{tool}” is gestart, maar we konden niet vaststellen of het is uitgevoerd. "
+        "Het wordt niet vanzelf herhaald. Controleer dit voordat u er opnieuw om vraagt."
+    ),
+    _C.CALL_UNCONFIRMED: (
+        "We konden niet vaststellen of “{tool}” is uitgevoerd. "
         "Het wordt niet vanzelf herhaald. Controleer dit voordat u er opnieuw om vraagt."
     ),
     _C.CALL_INVALID: "De assistent vroeg om “{tool}” op een manier die niet bruikbaar was. Er is niets gedaan.",

@@ -86,6 +86,8 @@ def _call_code(outcome: Outcome) -> MessageCode:
     failure = outcome.failure.code if outcome.failure else ""
     if outcome.conflict:
         return MessageCode.CALL_CONFLICT
+    if outcome.may_have_run and (outcome.was_tried or outcome.state is State.HELD):
+        return MessageCode.CALL_UNCONFIRMED
     if outcome.was_tried:
         return MessageCode.CALL_UNKNOWN
     if outcome.state is State.REFUSED or (outcome.state is None and failure):

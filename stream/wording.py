@@ -94,6 +94,9 @@ _TRIED: dict[State, tuple[str, str]] = {
     ),
 }
 
+# The same where the attempt was lost together with its record, in moments that the store has lost.
+_MAY_HAVE_RUN = "It may have run before: records of that time were lost."
+
 _CONFLICT = (
     f"This call of {{tool}} has the identity of an earlier call with another tool or other arguments. {_NOTHING_RAN}",
     "The earlier call stands. Make a new call if this one is wanted as well.",
@@ -114,6 +117,7 @@ _HELD: dict[str, str] = {
     "approval": "{tool} waits for a person's approval and has no result yet.",
     "order": "{tool} waits for an earlier call to finish and has no result yet.",
     "no_worker": "{tool} waits for a worker that serves it and has no result yet.",
+    "store_went_back": "{tool} is held: records were lost, it may have run before, and a person has to compare.",
     "duplicate": "{tool} waits for a person's word on whether it repeats an earlier call, and has no result yet.",
 }
 
@@ -153,10 +157,12 @@ def _unadmitted(outcome: Outcome) -> bool:
 
 def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     state = outcome.state or State.REFUSED
-    if outcome.was_tried:
+    if outcome.was_tried and outcome.attempt > 0:
         return _TRIED[state]
     codes = {State.REFUSED: _REFUSALS, State.FAILED: _FAILURES}.get(state, {})
     happened, advice = codes.get(code, _STATES[state])
+    if outcome.may_have_run and _NOTHING_RAN in happened:
+        return happened.replace(_NOTHING_RAN, _MAY_HAVE_RUN), _TRIED_ADVICE
     return happened, _GIVE_UP if outcome.is_repeated_slip else advice
 
 

@@ -43,6 +43,8 @@ local function wait_held(call, tool, reason, approval_ms)
     start_deadline(call)
   elseif reason == 'store_went_back' then
     redis.call('SADD', root .. 'held_back', call)
+    redis.call('HSET', record_of(call), 'may_have_run', 1)
+    pause_deadline(call)
   end
 end
 
@@ -83,6 +85,26 @@ local function free_if_next(call)
   end
 end
 
+-- Whether the call may have run in moments that the store has lost, whatever its attempts say: it was held for that
+-- reason, or it waits while the flag stands, or it was admitted before such a loss was accepted. Reads harm nobody.
+local function may_have_run(call)
+  local got = fields(call, 'may_have_run', 'effect', 'admitted_at')
+  if got[1] then
+    return true
+  end
+  local flags = redis.call('HMGET', root .. 'flags', 'went_back', 'loss_accepted_at')
+  local is_older = tonumber(flags[2] or '-1') >= tonumber(got[3] or '0')
+  if got[2] == 'read' or not (flags[1] or is_older) then
+    return false
+  end
+  redis.call('HSET', record_of(call), 'may_have_run', 1)
+  return true
+end
+
+local function not_run(call)
+  return may_have_run(call) and 'not run since the store has lost writes' or 'not run'
+end
+
 local function tell_follower(follower, settled_as)
   local got = fields(follower, 'state', 'tool')
   if got[1] ~= 'held' and got[1] ~= 'queued' then
@@ -92,7 +114,7 @@ local function tell_follower(follower, settled_as)
     free_if_next(follower)
   elseif got[1] == 'held' then
     redis.call('HSET', record_of(follower), 'error', cjson.encode({
-      code = 'predecessor', message = 'not run: the call it had to follow ended as ' .. settled_as,
+      code = 'predecessor', message = not_run(follower) .. ': the call it had to follow ended as ' .. settled_as,
       details = { predecessor_state = settled_as } }))
     transition(follower, 'held', 'refused',
       { op = 'free', actor = 'order', tool = got[2], reason = 'predecessor ' .. settled_as })
@@ -108,10 +130,11 @@ end
 -- of 0.1.0 hold the stream's name alone.)
 local function tell_harness(call, asking)
   each(asking, function(line)
-    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id')
+    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id', 'may_have_run')
+    local marks = got[8] and got[2] ~= 'succeeded' and '{"may_have_run": true}' or got[5] or ''
     local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
     redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
-      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', got[5] or '')
+      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', marks)
     keep_answers(ask[1])
   end)
 end
@@ -195,7 +218,7 @@ function transition(call, from, to, event, more)
   end
 end
 
--- End a call that waits, for good. The words do not claim that nothing ran where an attempt was made.
+-- End a call that waits, for good. The words do not claim that nothing ran where an attempt was made, or may have been.
 local function end_waiting(call, from, to, event, why)
   local got = fields(call, 'attempt', 'error')
   local attempts = tonumber(got[1] or '') or 0
@@ -204,7 +227,7 @@ local function end_waiting(call, from, to, event, why)
     why = why .. '; attempts made before: ' .. attempts
     details.last_error = got[2] and got[2] ~= '' and cjson.decode(got[2]).message or nil
   else
-    why = 'not run: ' .. why
+    why = not_run(call) .. ': ' .. why
   end
   redis.call('HSET', record_of(call), 'settled_by', event.actor, 'settled_at', whole(now),
     'error', cjson.encode({ code = to, message = why, details = details }))

@@ -22,6 +22,9 @@ end
 -- nil where the operator's picture is still true, else what is true now.
 local function differs(call, state, fence)
   local got = fields(call, 'state', 'fence')
+  if fence ~= '' then
+    judge_record(call, got[1], tonumber(got[2] or '0'), tonumber(fence)) -- or the store has lost what he saw
+  end
   if not got[1] then
     return { 'gone' }
   elseif got[1] ~= state or (fence ~= '' and (got[2] or '0') ~= fence) then

@@ -29,16 +29,27 @@ local function push(call, queue, job, seq)
   line_up(call, queue, job, seq)
 end
 
--- The queue deadline starts when the call first waits for a worker, once.
+-- The queue deadline starts when the call first waits for a worker, once; where it was paused, with what was left.
 local function start_deadline(call)
-  local got = fields(call, 'deadline_at', 'deadline_ms')
+  local got = fields(call, 'deadline_at', 'deadline_left', 'deadline_ms')
   local deadline = tonumber(got[1] or '')
-  if not deadline and tonumber(got[2] or '') then
-    deadline = now + tonumber(got[2])
+  local span = tonumber(got[2] or got[3] or '')
+  if not deadline and span then
+    deadline = now + span
     redis.call('HSET', record_of(call), 'deadline_at', whole(deadline))
+    redis.call('HDEL', record_of(call), 'deadline_left')
   end
   if deadline then
     redis.call('ZADD', root .. 'deadlines', whole(deadline), call)
+  end
+end
+
+local function pause_deadline(call)
+  local deadline = tonumber(fields(call, 'deadline_at')[1] or '')
+  if deadline then
+    redis.call('HSET', record_of(call), 'deadline_left', whole(math.max(1, deadline - now)))
+    redis.call('HDEL', record_of(call), 'deadline_at')
+    redis.call('ZREM', root .. 'deadlines', call)
   end
 end
 

@@ -100,7 +100,9 @@ local function count_slip(asked)
 end
 
 -- Nothing new is taken in while memory is short (watermark.lua) or a queue is full; what is stored is answered.
-local memory_is_short = redis.call('HEXISTS', root .. 'flags', 'full') == 1
+local fence = highest_fence(tonumber(ARGV[1]))
+local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back')
+local memory_is_short, has_lost_writes = flags[1], flags[2]
 local function full_for(spec)
   if memory_is_short then
     return { 'full', 'memory' }
@@ -163,7 +165,8 @@ local function place(spec, more)
   end
   local open, why = follow(spec)
   if not open then
-    more.error = cjson.encode({ code = 'predecessor', message = 'not run: the call it had to follow is ' .. why,
+    local not_run = more.may_have_run and 'not run since the store has lost writes' or 'not run'
+    more.error = cjson.encode({ code = 'predecessor', message = not_run .. ': the call it had to follow is ' .. why,
       details = { predecessor_state = why } })
     return 'refused', 'predecessor ' .. why
   end
@@ -214,6 +217,7 @@ local function admit(spec)
   local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
   redis.call('HSET', root .. 'turn:' .. turn_key, call, came_at .. ' ' .. asked.position)
   if state ~= 'refused' then
+    more.may_have_run = has_lost_writes and asked.effect ~= 'read' and 1 or nil
     state, reason = place(spec, more)
     store_pointer(asked, state == 'held' and 'deferred' or 'queued')
   end
@@ -271,7 +275,7 @@ if acknowledged and answers ~= '' then
   redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
   flow().keep_answers(answers)
 end
-local out = { 'ok', highest_fence(tonumber(ARGV[1])) }
+local out = { 'ok', fence }
 for _, spec in ipairs(calls) do
   if spec.is_new then
     admit(spec)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: a call that has not started never will; of one that runs, ask for a stop.
--- uses: ledger queue flow operator
+-- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, state the operator saw ("" for any), fence he saw or "", actor, reason, request id
 -- RETURNS {"cancelled"} | {"requested"} (it runs: outcome not known yet) | {"changed", state, fence} | {"gone"}

@@ -44,7 +44,8 @@ elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors)
 end
 
 highest_fence(seen)
-if effect == 'mutating' and redis.call('HEXISTS', root .. 'flags', 'went_back') == 1 then
+local went_back = effect == 'mutating' and redis.call('HGET', root .. 'flags', 'went_back')
+if went_back and fields(call, 'loss_accepted')[1] ~= went_back then
   event.reason = 'store_went_back'
   flow().transition(call, 'queued', 'held', event)
   flow().wait_held(call, tool, event.reason)

@@ -33,10 +33,10 @@ elseif not asked or (ARGV[7] ~= '' and ARGV[7] ~= asked) or (ARGV[8] ~= '' and A
 end
 redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', whole(now))
 if ARGV[3] == 'deny' then
-  local not_run = tonumber(got[8] or '0') > 0 and 'not run again' or 'not run'
+  local how = tonumber(got[8] or '0') > 0 and 'not run again' or not_run(call)
   local why = ARGV[5] == '' and '' or ': ' .. ARGV[5]
   redis.call('HSET', record_of(call), 'settled_by', ARGV[4], 'error', cjson.encode({ code = 'denied',
-    message = not_run .. ': a person denied it' .. why, details = { reason = ARGV[5] } }))
+    message = how .. ': a person denied it' .. why, details = { reason = ARGV[5] } }))
   transition(call, 'held', 'refused', event)
   return reply(ARGV[3], call, request, 'denied')
 end

@@ -4,7 +4,7 @@
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks, worker
 --           (result, error and marks are JSON texts; "" where there is none)
--- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"}
+-- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a week)
 -- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else.
 -- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
 local ROWS = {
@@ -12,11 +12,24 @@ local ROWS = {
   ['unknown succeeded'] = true, ['unknown failed'] = true,
   ['queued succeeded'] = true,
 }
+local GONE_KEPT_S = 7 * 86400
 local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
 local from = got[1]
+local evidence = root .. 'evidence:' .. call
+local function keep_evidence()
+  redis.call('RPUSH', evidence, cjson.encode({
+    at = now, fence = fence, worker = ARGV[8], state = to, result = ARGV[5], error = ARGV[6] }))
+  redis.call('LTRIM', evidence, -20, -1)
+end
+
 if not from then
   judge_attempt(call, fence, token)
+  local last = redis.call('LINDEX', evidence, -1)
+  if not last or cjson.decode(last).fence ~= fence then
+    keep_evidence() -- for whoever has to say what became of it, once it is submitted again
+    redis.call('EXPIRE', evidence, GONE_KEPT_S)
+  end
   return { 'gone' }
 end
 local me = ARGV[8] .. '/' .. token
@@ -30,9 +43,7 @@ end
 if not (same and ROWS[from .. ' ' .. to]) then
   if got[7] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
-    redis.call('RPUSH', root .. 'evidence:' .. call, cjson.encode({
-      at = now, fence = fence, worker = ARGV[8], state = to, result = ARGV[5], error = ARGV[6] }))
-    redis.call('LTRIM', root .. 'evidence:' .. call, -20, -1)
+    keep_evidence()
     note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to })
   end
   return { 'late', from }
@@ -43,6 +54,7 @@ if from ~= 'running' then
 end
 if to == 'refused' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
+  may_have_run(call)
 end
 transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
   'settled_at', whole(now) })

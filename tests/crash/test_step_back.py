@@ -8,6 +8,7 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,11 +28,11 @@ from toolonce.stream.turn import ToolCall
 AOF = "appendonlydir"
 
 
-def _recover(site: Site, *words: str) -> dict[str, int]:
+def _recover(site: Site, *words: str) -> dict[str, Any]:
     place = ("--redis", site.url, "--namespace", site.namespace, "--json", "--yes")
     with Child.python("-m", "toolonce.ops", "recover", *words, *place) as command:
         assert command.wait() == 0, command.output
-        counts: dict[str, int] = json.loads("\n".join(command.lines[command.lines.index("{") :]))
+        counts: dict[str, Any] = json.loads("\n".join(command.lines[command.lines.index("{") :]))
         return counts
 
 
@@ -264,3 +265,31 @@ def test_a_settled_outcome_that_the_store_took_back_raises_the_flag_and_stays_th
 
     assert batch.refresh()[0].state is State.SUCCEEDED
     assert batch.outcomes[0].key in site.stats().flags["went_back_because"]
+
+
+def test_a_call_that_had_run_before_the_store_went_back_is_told_so_and_gives_its_value(
+    own_server: RealServer, own_site: Site
+) -> None:
+    """faults 7: the loss is accepted for one call, and the other one is resolved: it does not run again."""
+    site, copy = own_site, own_server.folder / "older"
+    with site.worker() as worker:
+        site.wait_for(site.submit("put", what="before", turn_id="t0"), State.SUCCEEDED)
+        shutil.copytree(own_server.folder / AOF, copy)
+        site.wait_for(site.submit("put", what="had run", turn_id="t1"), State.SUCCEEDED)
+        _restore(own_server, copy)
+        ran, waits = (site.submit("put", what=what, turn_id=f"t{n}") for n, what in enumerate(["had run", "new"], 1))
+        for key in (ran, waits):
+            site.wait_for(key, State.HELD)
+
+        place = ("--redis", site.url, "--namespace", site.namespace, "--json")
+        words = ("resolve", ran, "--succeeded", '"found"', "--reason", "in the books", *place)
+        with Child.python("-m", "toolonce.ops", *words) as command:
+            assert command.wait() == 0, command.output
+        _recover(site, "--accept-loss", waits, "--reason", "not in the books")
+        site.wait_for(waits, State.SUCCEEDED)
+        assert "went_back" in site.stats().flags
+        _recover(site, "--accept-loss", "--reason", "all compared")
+        worker.terminate()
+
+    assert site.outcome("t1").value == "found"
+    assert (site.ledger.count("put had run"), site.ledger.count("put new")) == (1, 1)

@@ -34,6 +34,23 @@ def test_an_unknown_call_that_did_not_happen_is_failed(scene: LiveScene, toolonc
     assert failure.message == "not in the books"
 
 
+@pytest.mark.parametrize(("said", "state"), [("--succeeded=7", "succeeded"), ("--failed=not in the books", "failed")])
+def test_a_call_held_since_the_store_went_back_is_resolved_by_whoever_has_compared(
+    scene: LiveScene, toolonce: CommandLine, said: str, state: str
+) -> None:
+    """faults 7"""
+    key = scene.submit("a")
+    scene.claim(scene.pop() or "", seen=10_000)
+    assert any("resolve" in step for step in toolonce("call", key, "--json").json["next"])
+
+    done = toolonce("resolve", key, said, "--reason", "looked", "--request-id", "r1", "--json")
+    again = toolonce("resolve", key, said, "--reason", "looked", "--request-id", "r1", "--json")
+
+    assert (done.code, done.json["state"]) == (0, state)
+    assert again.json == done.json
+    assert scene.state(key) == state
+
+
 def test_only_unknown_calls_are_resolved(scene: LiveScene, toolonce: CommandLine) -> None:
     key = scene.succeeded("a", 1)
 

@@ -58,6 +58,29 @@ def test_a_loss_is_accepted_only_with_a_reason_and_a_yes(scene: LiveScene, toolo
     assert scene.state(key) == "queued"
 
 
+def test_the_loss_of_single_calls_is_accepted_while_others_stay_held(scene: LiveScene, toolonce: CommandLine) -> None:
+    """faults 7: by key and by filter; only what is held since the store went back is touched."""
+    by_key, by_tool, other = scene.submit("a"), scene.submit("b", of=spec("mail")), scene.submit("c")
+    while job := scene.pop():
+        scene.claim(job, seen=10_000)
+    approval = scene.submit("d", of=spec("mail"), held="approval")
+    why = ("--reason", "compared")
+
+    planned = toolonce("recover", "--accept-loss", by_key, "--dry-run", "--json")
+    without_reason = toolonce("recover", "--accept-loss", by_key)
+    assert scene.states([by_key, by_tool, other]) == ["held"] * 3
+    one = toolonce("recover", "--accept-loss", by_key, *why, "--json")
+    filtered = toolonce("recover", "--accept-loss", "--tool", "mail", *why, "--yes", "--json")
+    chosen_for_nothing = toolonce("recover", by_key)
+
+    assert [plan["will"] for plan in planned.json["plan"]] == [True]
+    assert (without_reason.code, chosen_for_nothing.code) == (2, 2)
+    assert [done["verdict"] for done in one.json["done"]] == ["freed"]
+    assert {plan["key"]: plan["will"] for plan in filtered.json["plan"]} == {by_tool: True, approval: False}
+    assert scene.states([by_key, by_tool, other, approval]) == ["queued", "queued", "held", "held"]
+    assert "went_back" in scene.stats().flags
+
+
 def test_a_purged_call_keeps_a_mark_and_never_runs_again(scene: LiveScene, toolonce: CommandLine) -> None:
     key = scene.succeeded("a", {"card": "4111"}, arguments={"name": "Ada"})
 

@@ -69,6 +69,27 @@ def free_to_be_refused(scene: Scene) -> str:
     return call
 
 
+def held_back(scene: Scene) -> str:
+    """Held since the store went back."""
+    call = scene.submit()
+    scene.claim(scene.pop() or "", seen=1_000)
+    return call
+
+
+@move("held", "resolve", "succeeded")
+def resolved_while_held_back(scene: Scene) -> str:
+    call = held_back(scene)
+    scene.resolve(call)
+    return call
+
+
+@move("held", "resolve", "failed")
+def resolved_as_failed_while_held_back(scene: Scene) -> str:
+    call = held_back(scene)
+    scene.resolve(call, BROKEN)
+    return call
+
+
 @move("held", "cancel", "cancelled")
 def cancelled_while_held(scene: Scene) -> str:
     call = held(scene)
