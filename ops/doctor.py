@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with open_store(args) as connection:
+    with open_store(args, any_kind=True) as connection:
         found = examine(take(connection))
     if args.json:
         render.show_json({"findings": [as_json(finding) for finding in found]})

@@ -62,8 +62,8 @@ def _kind(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
     if vitals.info.get("cluster_enabled") == "1":
         yield Finding(
-            "cluster", Severity.DANGER, "this is a Redis Cluster", "scripts touch keys of many slots and fail",
-            "use one primary, with Sentinel or managed",
+            "cluster", Severity.DANGER, "this is a Redis Cluster node; toolonce needs one primary",
+            "scripts touch keys of many slots and fail", "use a server without cluster mode, Sentinel or managed",
         )  # fmt: skip
     if vitals.rq and not vitals.rq.startswith(RQ_KNOWN):
         yield Finding(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from ..store.connection import Connection, Patience, without_password
-from ..store.durability import Durability, require
+from ..store.durability import Durability, refuse_cluster, require
 from ..store.keys import DEFAULT_NAMESPACE
 from . import render
 from .embedded import ensure_server
@@ -68,11 +68,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def open_store(args: argparse.Namespace, *, patience: Patience = PATIENCE) -> Iterator[Connection]:
+def open_store(
+    args: argparse.Namespace, *, patience: Patience = PATIENCE, any_kind: bool = False
+) -> Iterator[Connection]:
     """The connection that a command works on; an embedded server is joined or started, and left at the end.
 
     Raises:
         StoreUnavailable, EmbeddedServerError: there is no server to talk to.
+        StoreUnsafe: the server is a node of a Redis Cluster, unless `any_kind` of server will do.
         Usage: the URL or the namespace cannot be read.
     """
     settings = Settings.of(args)
@@ -81,6 +84,8 @@ def open_store(args: argparse.Namespace, *, patience: Patience = PATIENCE) -> It
         connection = _connection(url, settings.namespace, patience)
         stack.callback(connection.close)
         connection.ping()
+        if not any_kind:
+            refuse_cluster(connection)
         yield connection
 
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from redis.exceptions import NoPermissionError, ResponseError
 
 from ..store.connection import Connection
+from ..store.errors import StoreUnsafe
 from ..store.keyring import Keyring
 from ..store.reading import Stats
 from ..store.recovery import Retention
@@ -93,6 +94,8 @@ def take(connection: Connection) -> Vitals:
         return _with_store(connection, base)
     except NoPermissionError as error:
         return replace(base, barred=str(error))
+    except StoreUnsafe:
+        return base  # a node of a cluster: the rules about the server say so
 
 
 def _with_store(connection: Connection, base: Vitals) -> Vitals:

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, OutOfMemoryError
+from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
 from .addresses import open_async_pool
-from .connection import LOST, Patience, pack, pause, unserved
+from .connection import LOST, Patience, pack, pause, unsafe, unserved
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
 from .query import Operation, Query
@@ -50,6 +50,7 @@ class AsyncConnection:
         Raises:
             StoreUnavailable: no answer within the patience; safe to do again.
             StoreFull: the server has no memory left for this operation; nothing was written.
+            StoreUnsafe: the server is a node of a Redis Cluster.
         """
         if isinstance(operation, Query):
             return operation.read(await self._persist(*operation.commands))
@@ -81,6 +82,10 @@ class AsyncConnection:
                     return await self._exchange(commands)
             except OutOfMemoryError as error:
                 raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
+            except NoScriptError:
+                raise
+            except ResponseError as error:
+                raise unsafe(error) from error
             except LOST as error:
                 tries += 1
                 wait = pause(tries)

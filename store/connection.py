@@ -17,12 +17,16 @@ from typing import Any, TypeVar
 from hiredis import pack_command
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
+    ClusterCrossSlotError,
+    ClusterDownError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     RedisError,
     ResponseError,
+    TryAgainError,
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -30,7 +34,7 @@ from redis.retry import Retry
 from tenacity import RetryCallState, wait_random_exponential
 
 from .addresses import open_pool
-from .errors import StoreFull, StoreUnavailable
+from .errors import StoreFull, StoreUnavailable, StoreUnsafe
 from .keys import Namespace
 from .query import Operation, Query
 from .scripts import Arg, Invocation
@@ -39,6 +43,8 @@ from .times import seconds, wait_limit
 T = TypeVar("T")
 pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignment]  # its stub knows no variadic tuple
 LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+CLUSTER = "this is a Redis Cluster node; toolonce needs one primary: a server without cluster mode, Sentinel or managed"
+_CLUSTERED = (AskError, ClusterDownError, ClusterCrossSlotError, TryAgainError)  # MOVED is a kind of ASK there
 _WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
 
 
@@ -72,6 +78,7 @@ class Link:
         Raises:
             StoreUnavailable: no answer within the patience; safe to do again.
             StoreFull: the server has no memory left for this operation; nothing was written.
+            StoreUnsafe: the server is a node of a Redis Cluster.
         """
         if isinstance(operation, Query):
             commands = operation.commands
@@ -120,6 +127,8 @@ class Link:
                 return attempt()
             except OutOfMemoryError as error:
                 raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
+            except ResponseError as error:
+                raise unsafe(error) from error
             except LOST as error:
                 self._raw.disconnect()
                 tries += 1
@@ -225,6 +234,12 @@ def unserved(error: RedisError | OSError) -> str:
     if " connecting to " in why:
         why += "; start a server there, or name another: --redis URL, url= or TOOLONCE_REDIS_URL"
     return f"no answer from Redis: {why}"
+
+
+def unsafe(error: ResponseError) -> ResponseError | StoreUnsafe:
+    """What a node of a cluster says to commands that it will not serve, as our error; any other error as it is."""
+    is_clustered = isinstance(error, _CLUSTERED) or "keys that do not hash to the same slot" in str(error)
+    return StoreUnsafe(CLUSTER) if is_clustered else error
 
 
 def refused(error: RedisError) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .connection import Connection
+from redis.exceptions import ResponseError
+
+from .connection import CLUSTER, Connection
 from .errors import StoreUnsafe
 from .server_word import read_config, read_info
 
@@ -67,13 +69,28 @@ def require(connection: Connection, level: Durability) -> tuple[str, ...]:
     if settings.version[:2] < OLDEST:
         raise StoreUnsafe(f"server version {'.'.join(map(str, settings.version))}: at least 7.0 is needed")
     if settings.cluster:
-        raise StoreUnsafe("Redis Cluster is not supported: use one primary (Sentinel or managed)")
+        raise StoreUnsafe(CLUSTER)
     faults = _faults(settings)
     if faults and level is Durability.STRICT:
         raise StoreUnsafe(
             f"{faults[0]}; mend it, or start with --durability declared (you vouch) or volatile (it may forget)"
         )
     return tuple(f"durability {level}: {fault}" for fault in faults)
+
+
+def refuse_cluster(connection: Connection) -> None:
+    """Refuse a node of a Redis Cluster by its own word, before its errors say so in many ways.
+
+    Raises:
+        StoreUnsafe: it is one.
+        StoreUnavailable: the server does not answer.
+    """
+    try:
+        info = read_info(connection, "cluster")
+    except ResponseError:
+        return  # it does not let us ask; each command will tell
+    if info.get("cluster_enabled") == "1":
+        raise StoreUnsafe(CLUSTER)
 
 
 def _faults(settings: Settings) -> list[str]:
