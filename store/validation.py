@@ -1,145 +1,195 @@
 """Do the arguments fit the tool's schema? JSON Schema 2020-12, strict: nothing is coerced, defaults are not filled in.
 
-Messages name the place and what was expected, so that a model can correct itself; they never repeat values, which
-may be secret. Nothing is ever fetched: a schema is what it holds, and what the specifications of JSON Schema hold.
+What takes few steps is judged where it is asked; what takes more, in a child process that can be killed. Beyond a
+fixed number of steps the arguments are refused. Anything that goes wrong in here is a refusal, never an exception.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it has no types
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from .outcomes import Failure
+from .patterns import Pattern, PatternRefused
+from .schema_engine import TooCostly, TooDeep
+from .schema_verdict import STEPS, is_endless, judge, too_costly
 
-ERRORS_TOLD = 5
-"""More would not help a model to mend its call."""
-_VALIDATORS: dict[int, Draft202012Validator] = {}
-_VALIDATORS_KEPT = 512
+__all__ = [
+    "Heavy", "check_schema", "find_foreign_reference", "find_unbounded_pattern", "is_endless", "judge_here", "validate",
+]  # fmt: skip
+
+STEPS_HERE = 200_000
+"""Steps that are taken where it is asked: some 50 ms, in which an event loop stands still. 64 kB of numbers under a
+plain schema need no more."""
+CHILD_S = 20.0
+"""How long a child may take; only a machine that is overloaded comes so far, since its steps are bounded."""
+_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from toolonce.store.schema_verdict import serve; serve()"
+_AT_ONCE = 2
+"""Children of one process; more would take the cores from everyone else."""
+log = logging.getLogger("toolonce.validation")
 
 
 def check_schema(schema: dict[str, Any]) -> str | None:
     """What is wrong with a schema of ours, in one line; None where it is fine."""
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        return f"{_place(error)}: {error.message}"
+    from jsonschema import Draft202012Validator  # at registration only: who judges does without it
+
+    # Without formats: Python would judge the patterns, which are `find_unbounded_pattern`'s.
+    for error in Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema):
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+        return f"${''.join(steps)}: {error.message}"
+    return None
+
+
+def find_unbounded_pattern(schema: dict[str, Any]) -> str | None:
+    """The first pattern of a valid schema that cannot be matched in bounded time, and why; None where all can."""
+    for part, _ in _parts(schema):
+        for text in (*filter(None, [part.get("pattern")]), *part.get("patternProperties", ())):
+            try:
+                Pattern(text)
+            except PatternRefused as refused:
+                return f"{text!r} {refused}"
     return None
 
 
 def find_foreign_reference(schema: dict[str, Any]) -> str | None:
     """The first ``$ref`` or ``$dynamicRef`` to what a valid schema does not hold; None where there is none."""
-    root = DRAFT202012.create_resource(schema)
-    pending: list[tuple[Any, Any]] = [(schema, REGISTRY.resolver_with_root(root))]
+    try:
+        for _ in _parts(schema):
+            pass
+    except _Foreign as foreign:
+        return str(foreign)
+    return None
+
+
+def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
+    """The refusal for arguments that do not fit; None where they fit. Waits for the child where one is needed.
+
+    Codes: ``invalid_arguments``; ``too_costly`` where there is no verdict within `STEPS` steps. The failure's details
+    hold ``errors``: a list of ``path`` (``$.a[0].b``), ``expected`` and the schema's keyword.
+    """
+    verdict = judge_here(schema, arguments)
+    return verdict.run() if isinstance(verdict, Heavy) else verdict
+
+
+def judge_here(schema: dict[str, Any], arguments: Any) -> Failure | Heavy | None:
+    """The same without a wait: what takes more than `STEPS_HERE` steps comes back as work to be done elsewhere."""
+    try:
+        return judge(schema, arguments, STEPS_HERE)
+    except (TooCostly, TooDeep, RecursionError):
+        return Heavy(schema, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """A judgement that is left to a child process."""
+
+    schema: dict[str, Any]
+    arguments: Any
+
+    def run(self) -> Failure | None:
+        """Start a child and wait for its verdict; for a thread that may wait."""
+        try:
+            asked = json.dumps({"schema": self.schema, "arguments": self.arguments}).encode()
+        except (TypeError, ValueError, RecursionError, MemoryError):  # no JSON, or nested too deeply to be written
+            return too_costly()
+        with _CHILDREN.free:
+            return self._ask(asked)
+
+    def start(self) -> Future[Failure | None]:
+        """The same in a thread of our own, for those who must not wait: an event loop, a consumer of many tenants."""
+        return _CHILDREN.waiting.submit(self.run)
+
+    def _ask(self, asked: bytes) -> Failure | None:
+        words = [_interpreter(), "-I", "-c", _CHILD, *sys.path]
+        try:
+            ended = subprocess.run(words, input=asked, capture_output=True, timeout=CHILD_S, start_new_session=True)
+        except subprocess.TimeoutExpired:
+            return too_costly()
+        except OSError as error:
+            return self._here(str(error))
+        if ended.returncode < 0:  # killed: by the kernel for its memory, or by a person
+            return too_costly()
+        if ended.returncode or not ended.stdout:
+            return self._here(ended.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+        found = json.loads(ended.stdout)
+        return Failure(**found) if found else None
+
+    def _here(self, why: str) -> Failure | None:
+        log.warning("no process to judge large arguments in, so they are judged here: %s", why)
+        try:
+            return judge(self.schema, self.arguments, STEPS)
+        except (TooCostly, TooDeep, RecursionError):
+            return too_costly()
+
+
+class _Children:
+    """The children of this process, and the threads that wait for them."""
+
+    def __init__(self) -> None:
+        self.free = threading.BoundedSemaphore(_AT_ONCE)
+        self.waiting = ThreadPoolExecutor(_AT_ONCE, "toolonce-judging")
+
+
+_CHILDREN = _Children()
+
+
+def _forget_children() -> None:
+    """A forked process has neither the threads nor the children of its parent."""
+    global _CHILDREN
+    _CHILDREN = _Children()
+
+
+os.register_at_fork(after_in_child=_forget_children)
+
+
+def _interpreter() -> str:
+    """A program that embeds Python names itself as the executable."""
+    if "python" in os.path.basename(sys.executable or "").lower():
+        return sys.executable
+    return os.path.join(sys.prefix, "bin", "python3")
+
+
+class _Foreign(Exception):
+    """A reference to what the schema does not hold."""
+
+
+def _parts(schema: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """All parts of a valid schema that can apply, each once, with its resolver.
+
+    Raises:
+        _Foreign: on the way, at a reference to what is not there.
+    """
+    pending: list[tuple[Any, Any]] = [(schema, REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema)))]
     seen: set[int] = set()
     while pending:
         part, resolver = pending.pop()
         if not isinstance(part, dict) or id(part) in seen:
             continue
         seen.add(id(part))
-        for reference in filter(None, map(part.get, ("$ref", "$dynamicRef"))):
-            try:
-                found = resolver.lookup(reference)
-            except (Unresolvable, ValueError):  # ValueError: no URL
-                return str(reference)
-            if not isinstance(found.contents, (dict, bool)):  # a place in it, but no schema
-                return str(reference)
-            pending.append((found.contents, found.resolver))
+        yield part, resolver
+        references = filter(None, map(part.get, ("$ref", "$dynamicRef")))
+        pending.extend(_referred(reference, resolver) for reference in references)
         inner = map(DRAFT202012.create_resource, DRAFT202012.subresources_of(part))
         pending.extend((resource.contents, resolver.in_subresource(resource)) for resource in inner)
-    return None
 
 
-def is_endless(schema: dict[str, Any]) -> bool:
-    """Whether a schema refers to itself at once, without a step into the arguments."""
+def _referred(reference: str, resolver: Any) -> tuple[Any, Any]:
     try:
-        list(_validator(schema).iter_errors({}))
-    except RecursionError:
-        return True
-    return False
-
-
-def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
-    """The refusal for arguments that do not fit, with code ``invalid_arguments``; None where they fit.
-
-    The failure's details hold ``errors``: a list of ``path`` (``$.a[0].b``), ``expected`` and the schema's keyword.
-    """
-    try:
-        found = list(_validator(schema).iter_errors(arguments))
-    except Unresolvable as error:  # published by an earlier release, which did not look for such
-        return _not_judged(f"refers to {error.ref!r}, which it does not hold")
-    except RecursionError:
-        return _not_judged("refers to itself without end, or the arguments are too deep")
-    except TypeError:
-        return _not_judged("refers to what is no schema")
-    if not found:
-        return None
-    found.sort(key=lambda error: list(map(str, error.path)))
-    errors = [{"path": _place(e), "expected": _expected(e), "keyword": str(e.validator)} for e in found[:ERRORS_TOLD]]
-    lines = "; ".join(f"{error['path']}: {error['expected']}" for error in errors)
-    more = f" (and {len(found) - ERRORS_TOLD} more)" if len(found) > ERRORS_TOLD else ""
-    return Failure(
-        "invalid_arguments", f"the arguments do not fit the tool's schema: {lines}{more}", {"errors": errors}
-    )
-
-
-def _not_judged(why: str) -> Failure:
-    return Failure("invalid_arguments", f"the arguments cannot be judged: the tool's schema {why}", {"errors": []})
-
-
-def _validator(schema: dict[str, Any]) -> Draft202012Validator:
-    """One per schema object, made once: a spec keeps its schema for as long as it lives."""
-    known = _VALIDATORS.get(id(schema))
-    if known is None or known.schema is not schema:  # an id comes again once its bearer is gone
-        if len(_VALIDATORS) >= _VALIDATORS_KEPT:
-            _VALIDATORS.clear()
-        known = _VALIDATORS[id(schema)] = Draft202012Validator(schema, registry=REGISTRY)
-    return known
-
-
-def _place(error: ValidationError | SchemaError) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-    return "$" + "".join(steps)
-
-
-def _expected(error: ValidationError) -> str:
-    """The rule in words. Built from the schema's side only."""
-    rule = error.validator_value
-    match error.validator:
-        case "type":
-            return f"expected {' or '.join(rule) if isinstance(rule, list) else rule}, got {_kind(error.instance)}"
-        case "required":
-            missing = [name for name in error.schema["required"] if name not in error.instance]  # type: ignore[index,operator]
-            return f"missing {', '.join(missing)}"
-        case "additionalProperties" | "unevaluatedProperties":
-            known = sorted(error.schema.get("properties", {})) if isinstance(error.schema, dict) else []
-            return f"has a member that is not allowed; known members: {', '.join(known) or 'none'}"
-        case "enum":
-            return f"expected one of {json.dumps(rule)}"
-        case "const":
-            return f"expected {json.dumps(rule)}"
-        case "pattern":
-            return f"expected text that matches {rule}"
-        case _:
-            return f"breaks the rule {error.validator}: {json.dumps(rule)[:200]}"
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+        found = resolver.lookup(reference)
+    except (Unresolvable, ValueError):  # ValueError: no URL
+        raise _Foreign(reference) from None
+    if not isinstance(found.contents, (dict, bool)):  # a place in it, but no schema
+        raise _Foreign(reference)
+    return found.contents, found.resolver

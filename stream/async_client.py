@@ -20,10 +20,11 @@ from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.query import Operation
 from ..store.times import wait_limit
+from ..store.validation import Heavy
 from .batch import BatchView, changes
 from .client import noted, url_from_environment
 from .provider import Aborted
-from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
+from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
 T = TypeVar("T")
@@ -115,14 +116,17 @@ class AsyncClient:
         await self.close()
 
     async def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> AsyncBatch:
-        steps: Generator[Operation[Any], Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
+        steps: Generator[Step, Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
         answer: Any = None
         while True:
             try:
-                operation = steps.send(answer)
+                step = steps.send(answer)
             except StopIteration as stop:
                 return AsyncBatch(self, submitting.turn_id, stop.value, turn)
-            answer = await self._connection.run(operation)
+            if isinstance(step, Heavy):
+                answer = await asyncio.wrap_future(step.start())
+            else:
+                answer = await self._connection.run(step)
 
 
 class AsyncBatch(BatchView):

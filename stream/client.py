@@ -18,10 +18,11 @@ from ..store.errors import StoreMisuse
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.query import Operation
+from ..store.validation import Heavy
 from ..store.waiting import Wakeups
 from .batch import Batch
 from .provider import Aborted
-from .submission import Intent, SpecCache, Submitting, Terms, asked, asked_of, usable_turn_id
+from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
 URL_VARIABLE = "TOOLONCE_REDIS_URL"
@@ -148,16 +149,16 @@ class Client:
         return Batch(self, submitting.turn_id, drive(self._connection, submitting.steps(self._specs)), turn)
 
 
-def drive(connection: Connection, steps: Generator[Operation[Any], Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
-    """Run the operations that a generator yields, one after the other."""
+def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
+    """Run the steps that a generator yields, one after the other."""
     answer: Any = None
     while True:
         try:
-            operation = steps.send(answer)
+            step = steps.send(answer)
         except StopIteration as stop:
             outcomes: tuple[Outcome, ...] = stop.value
             return outcomes
-        answer = connection.run(operation)
+        answer = step.run() if isinstance(step, Heavy) else connection.run(step)
 
 
 def noted(terms: Terms, lost: Aborted) -> dict[str, Any]:

@@ -7,7 +7,7 @@ resumes gets as many replies as there were calls.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..store.errors import KeyringMissing
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
 from ..store.specs import Published, ToolSpec
-from ..store.validation import validate
+from ..store.validation import Heavy, judge_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,12 @@ class Judge:
     trace: str = ""
     came_clear: bool = False
 
-    def turn(self, calls: Sequence[Asked], found: Sequence[Identified], wanted: Sequence[bool]) -> list[NewCall]:
+    def turn(
+        self, calls: Sequence[Asked], found: Sequence[Identified], wanted: Sequence[bool]
+    ) -> Generator[Heavy, Failure | None, list[NewCall]]:
         """The wanted calls as they are to be stored; positions count all calls of the turn.
+
+        Yields the judgements that take long, and is sent their verdicts.
 
         Raises:
             KeyringMissing: a tool with secret fields and no keys.
@@ -68,13 +72,16 @@ class Judge:
         new = []
         for position, (call, identity) in enumerate(zip(calls, found, strict=True)):
             if wanted[position]:
-                new.append(self._judge(position, call, identity, earlier))
+                new.append((yield from self._judge(position, call, identity, earlier)))
             earlier.setdefault(call.tool, []).append(identity.key)
         return new
 
-    def _judge(self, position: int, call: Asked, identity: Identified, earlier: dict[str, list[str]]) -> NewCall:
+    def _judge(
+        self, position: int, call: Asked, identity: Identified, earlier: dict[str, list[str]]
+    ) -> Generator[Heavy, Failure | None, NewCall]:
         spec = self.specs.tools.get(call.tool)
-        refusal = self._refusal(call, spec)
+        verdict = self._refusal(call, spec)
+        refusal = (yield verdict) if isinstance(verdict, Heavy) else verdict
         runs = spec is not None and refusal is None
         return NewCall(
             identity=identity,
@@ -95,7 +102,7 @@ class Judge:
             trace=self.trace,
         )
 
-    def _refusal(self, call: Asked, spec: ToolSpec | None) -> Failure | None:
+    def _refusal(self, call: Asked, spec: ToolSpec | None) -> Failure | Heavy | None:
         if call.rejected:
             details = {"reason": call.rejected}
             return Failure("invalid_arguments", f"the arguments are no usable JSON object: {call.rejected}", details)
@@ -105,7 +112,7 @@ class Judge:
             return Failure("unknown_tool", words, {"tools": known})
         if spec.secret and self.came_clear:
             return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")
-        return validate(spec.schema, call.named_arguments)
+        return judge_here(spec.schema, call.named_arguments)
 
     def _stored_arguments(self, call: Asked, spec: ToolSpec | None) -> str:
         if call.rejected:

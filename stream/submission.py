@@ -23,6 +23,7 @@ from ..store.keys import Namespace
 from ..store.outcomes import Outcome
 from ..store.query import Operation
 from ..store.specs import Published, published
+from ..store.validation import Heavy
 from .answering import tell_answers
 from .arguments import encodable
 from .judging import Asked, Judge
@@ -36,6 +37,8 @@ _RECURRING = re.compile(r"chatcmpl-\d{1,3}\Z")
 
 Intent = str | Mapping[int, str] | None
 """One key for a turn of one call, or position -> key. See `identified`."""
+Step = Operation[Any] | Heavy
+"""What a submission asks its driver for: a store operation's answer, or a verdict that may take seconds to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +194,8 @@ class Submitting:
     entry: InboxEntry | None = None
     came_clear: bool = False
 
-    def steps(self, cache: SpecCache) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
-        """Yield store operations, take their answers; returns one outcome per call, in call order.
+    def steps(self, cache: SpecCache) -> Generator[Step, Any, tuple[Outcome, ...]]:
+        """Yield steps, take their answers; returns one outcome per call, in call order.
 
         Raises:
             NoToolsPublished: there are new calls and no worker has ever published a tool.
@@ -212,7 +215,7 @@ class Submitting:
 
     def _admit(
         self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
-    ) -> Generator[Operation[Any], Any, tuple[Outcome, ...]]:
+    ) -> Generator[Step, Any, tuple[Outcome, ...]]:
         """Admit what is not known; judged anew for as long as the published specs change meanwhile."""
         for call in self.calls:
             _require_utf8("tool name", call.tool)
@@ -228,7 +231,7 @@ class Submitting:
                     "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
                 )
             try:
-                new = self._judge(specs, turn).turn(self.calls, found, wanted)
+                new = yield from self._judge(specs, turn).turn(self.calls, found, wanted)
             except KeyringMissing:
                 if not are_old:
                     raise

@@ -108,7 +108,8 @@ def _fit(tool: Tool, arguments: Any) -> tuple[dict[str, Any], dict[str, Any] | F
     named = tool.named(arguments)
     if isinstance(named, Failure):
         return {}, named
+    # The schema first: its cost is bounded, while pydantic's, for types that choose among types, is not.
+    if refusal := validate(tool.spec.schema, named):
+        return named, refusal
     exact = tool.signature.bind_exact(named)
-    if exact is not None:
-        return named, exact
-    return named, validate(tool.spec.schema, named) or tool.signature.bind(named)
+    return named, tool.signature.bind(named) if exact is None else exact

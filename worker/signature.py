@@ -18,9 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaError
 
 from ..store.outcomes import Failure
-from ..store.validation import check_schema, find_foreign_reference, is_endless
+from ..store.validation import check_schema, find_foreign_reference, find_unbounded_pattern, is_endless
 from .errors import BadTool
 
 CONTEXT = "call"
@@ -33,6 +34,13 @@ class _Untitled(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def decimal_schema(self, schema: Any) -> Any:
+        """Without the look-ahead that some releases of pydantic write; pydantic reads the text itself."""
+        made = super().decimal_schema(schema)
+        for branch in (made, *made.get("anyOf", ())):
+            branch.pop("pattern", None)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class Signature:
     def bind_exact(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """The same for arguments that have the signature's own types already; None where anything is left to judge.
 
-        What passes needs no look at the schema: it is the schema's signature, and nothing was converted.
+        Nothing is converted in what passes, so it is cheaper than `bind`.
         """
         if self.model is None:
             return None
@@ -81,8 +89,9 @@ def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None =
     """Look at a handler.
 
     Raises:
-        BadTool: parameters that JSON cannot name, types without a JSON Schema, or an explicit schema that is
-            invalid, refers to what it does not hold or does not fit the parameters.
+        BadTool: parameters that JSON cannot name, types without a JSON Schema, a pattern that cannot be matched in
+            bounded time, or an explicit schema that is invalid, refers to what it does not hold or does not fit the
+            parameters.
     """
     name = getattr(function, "__name__", repr(function))
     parameters = dict(inspect.signature(function).parameters)
@@ -98,6 +107,7 @@ def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None =
     except (PydanticUserError, PydanticSchemaGenerationError) as error:
         raise BadTool(f"tool {name}: no JSON Schema for its signature: {_first_line(error)}") from error
     made.pop("title", None)
+    _check_patterns(name, made)
     names = tuple(p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD)
     return Signature(made, text, takes_call, names, model)
 
@@ -122,9 +132,36 @@ def _model(
                 fields[f"p{place}"] = _field(parameter, hints.get(parameter.name, Any), described)
     aliases = {f"p{place}": parameter for place, parameter in enumerate(parameters)}
     try:
-        return create_model(name, __config__=ConfigDict(extra=extra, alias_generator=aliases.__getitem__), **fields)
+        model: type[BaseModel] = create_model(
+            name, __config__=ConfigDict(extra=extra, alias_generator=aliases.__getitem__), **fields
+        )
     except (PydanticUserError, PydanticSchemaGenerationError) as error:
         raise BadTool(f"tool {name}: no schema for its signature: {_first_line(error)}") from error
+    except SchemaError as error:  # of several lines the last one says why
+        raise BadTool(f"tool {name}: no schema for its signature: {str(error).splitlines()[-1]}") from error
+    if _backtracks(model.__pydantic_core_schema__):
+        raise BadTool(
+            f"tool {name}: a pattern of its types is for Python's own engine, which may take for ever; give the "
+            "pattern as text, and leave regex_engine='python-re' out"
+        )
+    return model
+
+
+def _backtracks(core: Any) -> bool:
+    """Whether pydantic would match a pattern with Python's `re`, which holds the interpreter while it backtracks."""
+    pending, seen = [core], set()
+    while pending:
+        part = pending.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, dict):
+            if part.get("regex_engine") == "python-re" or isinstance(part.get("pattern"), re.Pattern):
+                return True
+            pending.extend(part.values())
+        elif isinstance(part, list | tuple):
+            pending.extend(part)
+    return False
 
 
 def _field(parameter: inspect.Parameter, hint: Any, described: dict[str, str]) -> tuple[Any, Any]:
@@ -139,7 +176,7 @@ def _field(parameter: inspect.Parameter, hint: Any, described: dict[str, str]) -
 def _as_published(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     """The schema as others will read it, so that here and there the same is judged."""
     try:
-        stored: dict[str, Any] = json.loads(json.dumps(schema))
+        stored: dict[str, Any] = json.loads(json.dumps(schema, allow_nan=False))
         return stored
     except (TypeError, ValueError, RecursionError) as error:
         raise BadTool(f"tool {name}: its schema is no JSON: {error}") from error
@@ -154,6 +191,7 @@ def _check_explicit(name: str, schema: dict[str, Any], parameters: dict[str, ins
             f"tool {name}: its schema refers to {foreign!r}, which it does not hold; nothing is fetched, so put that "
             "under $defs and refer to '#/$defs/...'"
         )
+    _check_patterns(name, schema)
     if is_endless(schema):
         raise BadTool(f"tool {name}: its schema refers to itself without end")
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -161,6 +199,11 @@ def _check_explicit(name: str, schema: dict[str, Any], parameters: dict[str, ins
     unknown = sorted(set(schema.get("properties", ())) - set(parameters))
     if unknown:
         raise BadTool(f"tool {name}: the schema has {', '.join(unknown)}, which the handler does not take")
+
+
+def _check_patterns(name: str, schema: dict[str, Any]) -> None:
+    if unbounded := find_unbounded_pattern(schema):
+        raise BadTool(f"tool {name}: its schema's pattern {unbounded}")
 
 
 def _split_doc(doc: str) -> tuple[str, dict[str, str]]:
