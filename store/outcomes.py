@@ -18,8 +18,8 @@ class Failure:
     """Why a call has no value, in words fit for a model or an operator.
 
     Attributes:
-        code: a stable word, for example ``tool_error``, ``invalid_arguments``, ``unknown_tool``, ``denied``,
-            ``expired``, ``cancelled``, ``attempts_exhausted``, ``interrupted``, ``worker_lost``.
+        code: a stable word, for example ``tool_error``, ``invalid_arguments``, ``too_costly``, ``unknown_tool``,
+            ``denied``, ``expired``, ``cancelled``, ``attempts_exhausted``, ``interrupted``, ``worker_lost``.
         message: one line of text; never holds arguments of secret fields.
         details: JSON-like extra facts, for example the schema path that was violated.
     """

@@ -145,8 +145,9 @@ def _told(outcome: Outcome) -> Any:
     Raises:
         ModelRetry: unusable arguments, for the first time: the model may correct them.
     """
-    refused = outcome.state is State.REFUSED and outcome.failure is not None
-    if refused and outcome.failure and outcome.failure.code == "invalid_arguments" and not outcome.is_repeated_slip:
+    refused = outcome.state is State.REFUSED
+    slip = outcome.failure is not None and outcome.failure.code in ("invalid_arguments", "too_costly")
+    if refused and slip and not outcome.is_repeated_slip:
         raise ModelRetry(for_model(outcome))
     plain = outcome.state is State.SUCCEEDED and not outcome.conflict and not outcome.marks
     return outcome.value if plain and Parts.find(outcome.value) is None else for_model(outcome)

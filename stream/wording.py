@@ -26,6 +26,10 @@ _REFUSALS: dict[str, tuple[str, str]] = {
     "lone_surrogate": (f"The arguments for {{tool}} hold half of a surrogate pair. {_NOTHING_RAN}", _CORRECT),
     "too_deep": (f"The arguments for {{tool}} are nested too deeply. {_NOTHING_RAN}", _CORRECT),
     "too_large": (f"The arguments for {{tool}} are too large. {_NOTHING_RAN}", _CORRECT),
+    "too_costly": (
+        f"The arguments for {{tool}} are too large, or nested too deeply, to be checked. {_NOTHING_RAN}",
+        "Call it again with less at once.",
+    ),
     "unknown_tool": (
         f"There is no tool named {{tool}}. {_NOTHING_RAN}",
         "Use only the tools that are offered, by their exact names.",

@@ -221,7 +221,7 @@ local function admit(spec)
     state, reason = place(spec, more)
     store_pointer(asked, state == 'held' and 'deferred' or 'queued')
   end
-  if reason == 'invalid_arguments' then
+  if reason == 'invalid_arguments' or reason == 'too_costly' then
     more.slip = count_slip(asked)
   end
   if state == 'queued' then

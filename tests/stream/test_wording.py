@@ -13,7 +13,8 @@ from toolonce.store.validation import validate
 from toolonce.stream.reply_answers import for_model
 
 REASONS = (
-    "invalid_json", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate", "too_deep", "too_large"
+    "invalid_json", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate", "too_deep", "too_large",
+    "too_costly",
 )  # fmt: skip
 
 
