@@ -59,12 +59,14 @@ def of_the_store(vitals: Vitals) -> Iterator[Finding]:
 
 def of_the_workers(vitals: Vitals) -> Iterator[Finding]:
     """What workers and published tools say."""
-    if not vitals.workers and vitals.specs.tools:
+    if not vitals.live and vitals.specs.tools:
         yield Finding(
             "no_worker", Severity.ERROR, "no worker lives",
             "calls are admitted and nobody runs them; expired leases are not ended",
             "toolonce work --tools MODULE:REGISTRY",
         )  # fmt: skip
+    yield from _silent(vitals)
+    yield from _held(vitals)
     yield from _drift(vitals)
     yield from _times(vitals)
     secret = sorted(spec.name for spec in vitals.specs.tools.values() if spec.secret or spec.secret_result)
@@ -116,7 +118,7 @@ def _ledger(vitals: Vitals) -> Iterator[Finding]:
 def _queues(vitals: Vitals) -> Iterator[Finding]:
     stats = vitals.stats
     assert stats is not None
-    served = {queue.removeprefix(f"{vitals.namespace}.") for worker in vitals.workers for queue in worker.queues}
+    served = {queue.removeprefix(f"{vitals.namespace}.") for worker in vitals.live for queue in worker.queues}
     for queue, (waiting, _) in stats.queues.items():
         if waiting and queue not in served:
             yield Finding(
@@ -146,10 +148,33 @@ def _inboxes(vitals: Vitals) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def _silent(vitals: Vitals) -> Iterator[Finding]:
+    for worker in vitals.workers:
+        if worker.is_silent:
+            heard = age(round(worker.heard_s * 1000))
+            yield Finding(
+                "silent_worker", Severity.WARNING,
+                f"worker {worker.name} (pid {worker.pid} on {worker.hostname}) gave no sign of life for {heard}",
+                "it was killed, is frozen or cut off: what it ran goes on, or is in doubt, once its leases have ended",
+                "look at its process; the entry goes by itself if it is dead",
+            )  # fmt: skip
+
+
+def _held(vitals: Vitals) -> Iterator[Finding]:
+    if vitals.without_worker:
+        tools = ", ".join(sorted(vitals.without_worker))
+        yield Finding(
+            "held_no_worker", Severity.WARNING,
+            f"{sum(vitals.without_worker.values())} calls are held: no worker serves {tools} as they need it",
+            "they go on once a worker with that tool, version, queue and keys comes, and else expire at their deadline",
+            "toolonce calls --state held; toolonce work with a registry that has the tool",
+        )  # fmt: skip
+
+
 def _drift(vitals: Vitals) -> Iterator[Finding]:
     digests: defaultdict[str, set[str]] = defaultdict(set)
     releases: set[str] = set()
-    for worker in vitals.workers:
+    for worker in vitals.live:
         if worker.report:
             releases.add(worker.report.version)
             for tool, digest in worker.report.specs.items():
@@ -169,7 +194,7 @@ def _drift(vitals: Vitals) -> Iterator[Finding]:
 
 
 def _times(vitals: Vitals) -> Iterator[Finding]:
-    graces = [worker.report.grace_s for worker in vitals.workers if worker.report and worker.report.grace_s]
+    graces = [worker.report.grace_s for worker in vitals.live if worker.report and worker.report.grace_s]
     tools = vitals.specs.tools.values()
     cut = sorted(
         spec.name

@@ -23,7 +23,7 @@ class StoreMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            stats, workers = read_stats(self._connection), read_roster(self._connection)
+            stats, listed = read_stats(self._connection), read_roster(self._connection)
         except StoreError:
             yield GaugeMetricFamily("toolonce_up", "Whether the store answers", value=0)
             return
@@ -31,6 +31,7 @@ class StoreMetrics(Collector):
         yield from _ledger(stats)
         yield _calls(stats)
         yield from _waiting(stats)
+        workers = [worker for worker in listed if not worker.is_silent]
         yield GaugeMetricFamily("toolonce_workers", "Live workers", value=len(workers))
         busy = sum(worker.report.busy for worker in workers if worker.report)
         yield GaugeMetricFamily("toolonce_busy_slots", "Calls that workers run, by their word", value=busy)

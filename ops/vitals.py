@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
@@ -13,6 +13,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 from ..store.connection import Connection
 from ..store.errors import StoreUnsafe
 from ..store.keyring import Keyring
+from ..store.query import Query
 from ..store.reading import Stats
 from ..store.recovery import Retention
 from ..store.server_word import read_config, read_info
@@ -48,6 +49,7 @@ class Vitals:
     Attributes:
         latency_ms: round trips of PING, sorted.
         barred: what the user may not do, in Redis' words; "" where nothing was barred.
+        without_worker: tool -> calls that are held until a worker comes that serves them.
         late_leases: leases that ran out long ago and nobody has ended.
     """
 
@@ -59,6 +61,7 @@ class Vitals:
     stats: Stats | None
     specs: Published
     workers: tuple[WorkerRow, ...]
+    without_worker: Mapping[str, int]
     late_leases: int
     inboxes: tuple[Inbox, ...]
     user: str
@@ -66,6 +69,11 @@ class Vitals:
     rq: str = ""
     has_keys: bool = False
     retention: Retention = field(default_factory=Retention)
+
+    @property
+    def live(self) -> tuple[WorkerRow, ...]:
+        """The workers that give signs of life."""
+        return tuple(worker for worker in self.workers if not worker.is_silent)
 
 
 def take(connection: Connection) -> Vitals:
@@ -84,6 +92,7 @@ def take(connection: Connection) -> Vitals:
         stats=None,
         specs=Published(0, {}),
         workers=(),
+        without_worker={},
         late_leases=0,
         inboxes=(),
         user=_user(connection),
@@ -100,14 +109,22 @@ def take(connection: Connection) -> Vitals:
 
 def _with_store(connection: Connection, base: Vitals) -> Vitals:
     border = server_now(connection) - LATE_MS
+    specs = connection.run(published(connection.space))
     return replace(
         base,
         stats=read_stats(connection),
-        specs=connection.run(published(connection.space)),
+        specs=specs,
         workers=read_roster(connection),
+        without_worker=_without_worker(connection, sorted(specs.tools)),
         late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
         inboxes=_inboxes(connection),
     )
+
+
+def _without_worker(connection: Connection, tools: Sequence[str]) -> dict[str, int]:
+    asked = Query([("SCARD", connection.space.without_worker(tool)) for tool in tools], list)
+    counted = connection.run(asked) if tools else []
+    return {tool: int(number) for tool, number in zip(tools, counted, strict=True) if number}
 
 
 def _user(connection: Connection) -> str:

@@ -85,6 +85,9 @@ class Namespace:
     def events(self) -> str:
         return f"{self.root}events"
 
+    def without_worker(self, tool: str) -> str:
+        return f"{self.root}without:{tool}"
+
     @property
     def inboxes(self) -> str:
         return f"{self.root}inboxes"

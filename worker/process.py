@@ -32,7 +32,7 @@ from .lease import Leases
 from .limits import Limits
 from .persist import KEEP_S, Persistence
 from .readback import ReadBacks
-from .registration import Heart, RegisteredWorker
+from .registration import SIGN_OF_LIFE_S, Heart, RegisteredWorker
 from .registry import Registry
 from .roster import Doing, Report
 from .running import InThread, OnLoop, Runner
@@ -220,4 +220,5 @@ class Process:
             specs={tool.name: digest(tool.spec.to_json())[:12] for tool in self._registry},
             grace_s=self._options.grace_s,
             lease_ms=self._options.lease_ms,
+            beat_s=SIGN_OF_LIFE_S,
         )

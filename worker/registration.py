@@ -23,13 +23,15 @@ from ..store.addresses import open_pool
 from ..store.connection import Connection
 from .errors import NotThroughRQ
 from .jobs import Pointer
-from .roster import FIELD, Report
+from .roster import FIELD, LISTED_S, Report
 
 _LOG = logging.getLogger("toolonce.worker")
 BEAT_S = 1.0
 """What is shown is at most this old; nothing is written while nothing changes, but for a sign of life."""
-SIGN_OF_LIFE_S = 15.0
-TTL_S = 45
+SIGN_OF_LIFE_S = 5.0
+"""How often a worker in which nothing changes tells that it lives; three that fail to come make it silent."""
+RQ_SPARE_S = 60
+"""What RQ adds to a worker's lifetime itself (3.0: BaseWorker.register_birth)."""
 LISTEN_S = 0.5
 """One wait for a command of RQ's channel."""
 
@@ -50,7 +52,7 @@ class RegisteredWorker(BaseWorker):
         """
         names = [connection.space.queue_name(queue) for queue in queues]
         client = Redis(connection_pool=open_pool(connection.url))
-        return cls(names, name=name, connection=client, worker_ttl=TTL_S, serializer=JSONSerializer)
+        return cls(names, name=name, connection=client, worker_ttl=LISTED_S - RQ_SPARE_S, serializer=JSONSerializer)
 
     def work(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotThroughRQ("this worker has a loop of its own; start it with `toolonce work`")
@@ -78,7 +80,7 @@ class RegisteredWorker(BaseWorker):
         """Tell RQ's tools and ours what this process is doing: one round trip."""
         state = WorkerStatus.BUSY if report.busy else WorkerStatus.IDLE
         with self.connection.pipeline(transaction=False) as pipe:
-            self.heartbeat(pipeline=pipe)
+            self.heartbeat(LISTED_S, pipeline=pipe)
             pipe.hset(self.key, mapping=self._shown(report, state))
             pipe.sadd(self.redis_workers_keys, self.key)
             pipe.execute()

@@ -18,6 +18,9 @@ from rq.worker_registration import REDIS_WORKER_KEYS
 from ..store.connection import Connection
 
 FIELD = "toolonce"
+LISTED_S = 105
+"""How long a worker stays listed after its last sign of life; what is left of it tells the age, by Redis time."""
+BEATS_MISSED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Report:
         doing: the calls it runs, the longest running first; at most 50.
         specs: tool -> digest of its spec, by which workers that differ are found out.
         grace_s, lease_ms: the options it was started with; 0 where it does not say.
+        beat_s: how often it gives a sign of life at least; 0 where it does not say.
     """
 
     namespace: str
@@ -60,6 +64,7 @@ class Report:
     specs: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 0
     lease_ms: int = 0
+    beat_s: float = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -76,13 +81,20 @@ class WorkerRow:
     state: str
     started_at: str
     heard_s: float
-    """Seconds since its last heartbeat, by this machine's clock and the worker's."""
+    """Seconds since its last sign of life: by Redis time, where the worker says how often it gives one."""
     report: Report | None = None
     raw: dict[str, str] = field(default_factory=dict, repr=False)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether several signs of life in a row did not come: killed, frozen, or cut off from the store."""
+        beat_s = self.report.beat_s if self.report else 0
+        return 0 < BEATS_MISSED * beat_s < self.heard_s
+
 
 def read_roster(connection: Connection) -> tuple[WorkerRow, ...]:
-    """The workers of this namespace that have given a sign of life lately, by name.
+    """The workers of this namespace by name: those that have not signed off, for `LISTED_S` after their last sign of
+    life. One that was killed is among them; see `WorkerRow.is_silent`.
 
     Raises:
         StoreUnavailable: the store does not answer.
@@ -90,14 +102,15 @@ def read_roster(connection: Connection) -> tuple[WorkerRow, ...]:
     rows = []
     for key in sorted(connection.command("SMEMBERS", REDIS_WORKER_KEYS)):
         flat = connection.command("HGETALL", key)
-        row = _row(key.decode().rpartition(":")[2], _text(flat)) if flat else None
+        left_ms = int(connection.command("PTTL", key)) if flat else 0
+        row = _row(key.decode().rpartition(":")[2], _text(flat), left_ms) if flat else None
         if row and row.report and row.report.namespace == connection.space.name and "death" not in row.raw:
             rows.append(row)
     return tuple(rows)
 
 
-def _row(name: str, stored: dict[str, str]) -> WorkerRow:
-    heard = stored.get("last_heartbeat", "")
+def _row(name: str, stored: dict[str, str], left_ms: int) -> WorkerRow:
+    report = _report(stored.get(FIELD, ""))
     return WorkerRow(
         name=name,
         hostname=stored.get("hostname", ""),
@@ -105,10 +118,17 @@ def _row(name: str, stored: dict[str, str]) -> WorkerRow:
         queues=tuple(queue for queue in stored.get("queues", "").split(",") if queue),
         state=stored.get("state", ""),
         started_at=stored.get("birth", ""),
-        heard_s=max(0.0, time.time() - _seconds(heard)) if heard else float("inf"),
-        report=_report(stored.get(FIELD, "")),
+        heard_s=_heard_s(stored.get("last_heartbeat", ""), left_ms if report and report.beat_s else 0),
+        report=report,
         raw=stored,
     )
+
+
+def _heard_s(last: str, left_ms: int) -> float:
+    """Each sign of life sets the time that is left; without one, two clocks have to agree."""
+    if left_ms > 0:
+        return max(0.0, LISTED_S - left_ms / 1000)
+    return max(0.0, time.time() - _seconds(last)) if last else float("inf")
 
 
 def _report(text: str) -> Report | None:

@@ -57,6 +57,14 @@ def test_the_worker_may_drain_before_it_is_killed() -> None:
     assert seconds(worker["stop_grace_period"]) > grace > ToolSpec("any").timeout_ms / 1000
 
 
+def test_the_worker_is_healthy_only_while_its_own_worker_gives_signs_of_life() -> None:
+    """Faults 17."""
+    check = compose()["services"]["worker"]["healthcheck"]["test"]
+
+    assert check[:2] == ["CMD", "toolonce"]
+    assert build_parser().parse_args(check[2:]).here
+
+
 def test_docker_itself_accepts_the_file() -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:

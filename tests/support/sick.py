@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.ops.vitals import Vitals
-from toolonce.worker.roster import FIELD, Report
+from toolonce.worker.roster import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]
 Rewriting = Callable[[Vitals], Vitals]
@@ -90,6 +90,17 @@ def worker(scene: LiveScene, name: str, **report: Any) -> None:
     scene.live.redis.sadd("rq:workers", key)
 
 
+def silent(scene: LiveScene) -> None:
+    worker(scene, "w", beat_s=5)
+    scene.live.redis.expire("rq:worker:w", LISTED_S - 16)
+
+
+def without_worker(scene: LiveScene) -> None:
+    scene.publish(spec("pay"))
+    worker(scene, "w")
+    scene.release(scene.start("a"), held="no_worker")
+
+
 def drifted(scene: LiveScene) -> None:
     worker(scene, "old", specs={"pay": "aaa"})
     worker(scene, "new", specs={"pay": "bbb"})
@@ -141,6 +152,8 @@ ON_A_SERVER: dict[str, Sickness] = {
     "slow_queue": old_waiting,
     "inbox_stuck": inbox,
     "no_worker": tools_without_worker,
+    "silent_worker": silent,
+    "held_no_worker": without_worker,
     "spec_drift": drifted,
     "mixed_releases": mixed,
     "short_grace": short_grace,
