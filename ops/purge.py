@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from ..store.operators import Done, Seen, Word, resolve
 from ..store.outcomes import Failure
+from ..store.pressure import Memory, read_memory
 from ..store.recovery import purge
 from ..store.states import SETTLED, State
-from . import actor, targets
+from . import actor, render, targets
 from .errors import Usage
 from .settings import open_store
 from .subcommand import add_json, command
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ..store.connection import Connection
     from ..store.reading import Record
     from .subcommand import Subparsers
+
+MB = 1_000_000
 
 EXAMPLES = """
 toolonce purge --state succeeded --older-than 2d --yes
@@ -50,7 +53,19 @@ def run(args: argparse.Namespace) -> int:
         def act(one: Plan, word: Word) -> Done:
             return _forget(connection, one.call, word)
 
-        return targets.carry_out(args, plans, act, word=actor.word_of(args))
+        before = read_memory(connection)
+        code = targets.carry_out(args, plans, act, word=actor.word_of(args))
+        if not args.dry_run and (line := freed(before, read_memory(connection))):
+            render.say(line)
+        return code
+
+
+def freed(before: Memory | None, after: Memory | None) -> str:
+    """What the server says of its memory, before and after; "" where it does not say. Pure."""
+    if before is None or after is None:
+        return ""
+    limit = f" of {after.allowed / MB:.1f} MB" if after.allowed else ""
+    return f"Redis uses {after.used / MB:.1f} MB{limit}, {(before.used - after.used) / MB:.1f} MB less than before"
 
 
 def plan(call: Record, *, force: bool) -> Plan:

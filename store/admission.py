@@ -164,7 +164,7 @@ def admit(
 
 def _why_full(reply: list[Any], queue_limit: int) -> str:
     if reply[1] == b"memory":
-        return "Redis is near its memory limit; raise maxmemory, or purge settled calls (`toolonce purge`)"
+        return "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
     return f"queue {reply[2].decode()!r} holds {queue_limit} calls; start workers or raise the limit"
 
 

@@ -24,6 +24,7 @@
 <ns>:counts, :tools, :newest   hash
 <ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted)
 <ns>:fence, :pushes, :admissions, :tools_version   counters
+<ns>:memory_looked_at  string  when admission asks the server about its memory again (ms)
 <ns>:events            stream  every transition, capped
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day

@@ -1,7 +1,7 @@
 """Admission stops before Redis is full, so that what was admitted can still be claimed, run and settled.
 
-Decides the marks and reads the server's word about its memory; scripts cannot ask for it. What the flag stops is
-`admit.lua`'s business.
+Admission asks the server by itself, now and then (`_memory.lua`); workers ask too, so that the flag falls where nobody
+submits. What a worker may still take where Redis is over its limit is decided here.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from redis.exceptions import ResponseError
 
 from .connection import Connection
+from .errors import StoreFull
 from .keys import Namespace
 from .scripts import Invocation, load
 from .server_word import read_info
+
+OVERDRAFT, LEAST_OVERDRAFT = 0.1, 16 << 20
+"""Share of ``maxmemory``, and at least so many bytes, by which workers may pass it. Results may be larger than anyone
+expected, and what else uses the server may fill it; what waits must work itself off all the same, but not fill the
+machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Per mille of ``maxmemory``: admission stops at `stop` and goes on below `resume`.
 
-    The gap to the limit is for what is already admitted: a claim and a settle need some kB each.
+    What open calls will still write counts as used already (`_memory.lua`); the rest of the gap is for everything else.
     """
 
     stop: int = 900
@@ -53,3 +59,18 @@ def watermark(space: Namespace, memory: Memory, marks: Marks | None = None) -> I
     marks = marks or Marks()
     args = (memory.used, memory.allowed, marks.stop, marks.resume)
     return Invocation(load("watermark"), space.root, args, lambda reply: reply == 1)
+
+
+def take(space: Namespace, queue: str) -> Invocation[bytes | None]:
+    """The next pointer of a queue, on a server over its memory limit, which refuses ``BLMOVE``; None for none.
+
+    Raises (when run):
+        StoreFull: the server is so far over its limit that nothing is taken; nothing was written.
+    """
+
+    def read(reply: bytes) -> bytes | None:
+        if reply == b"full":
+            raise StoreFull("Redis is far over its memory limit; calls wait until there is room")
+        return reply or None
+
+    return Invocation(load("take"), space.root, (queue, OVERDRAFT, LEAST_OVERDRAFT), read)

@@ -10,13 +10,17 @@ import itertools
 import logging
 import re
 import threading
+import time
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from ..store.connection import Connection, Link
+from ..store.errors import StoreError
 from ..store.execution import Delivery
+from ..store.pressure import take
 from .tally import Tally
 
 _LOG = logging.getLogger("toolonce.worker")
@@ -24,6 +28,8 @@ _POINTER = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{32}\Z")
 _STAY = 16
 """Pointers that a slot takes in a row from a queue that is not its own, before it looks at its own again."""
 _REPLY_GRACE_S = 5.0
+_FULL_PAUSE_S = 0.25
+"""Between looks at an empty queue while the server is over its memory limit."""
 
 
 class Intake:
@@ -46,12 +52,13 @@ class Intake:
 
     def take(self, place: int, link: Link, *, wait: bool) -> Delivery | None:
         """One pointer of a queue, or None. Raises redis-py's errors."""
-        source, taken = self._keys[place]
-        if wait:
-            timeout = self._idle_s + _REPLY_GRACE_S
-            entry = link.once("BLMOVE", source, taken, "LEFT", "RIGHT", self._idle_s, timeout=timeout)
-        else:
-            entry = link.once("LMOVE", source, taken, "LEFT", "RIGHT")
+        taken = self._keys[place][1]
+        try:
+            entry = self._move_one(place, link, wait=wait)
+        except OutOfMemoryError:
+            entry = link.run(take(self._connection.space, self.queues[place]))
+            if entry is None and wait:
+                time.sleep(_FULL_PAUSE_S)  # the server waits for nobody then
         if entry is None:
             return None
         if not _POINTER.match(entry):
@@ -59,6 +66,13 @@ class Intake:
             return None
         token = f"{self._prefix}.{next(self._tokens)}"
         return Delivery(entry.decode(), self.queues[place], token, self._worker)
+
+    def _move_one(self, place: int, link: Link, *, wait: bool) -> Any:
+        source, taken = self._keys[place]
+        if not wait:
+            return link.once("LMOVE", source, taken, "LEFT", "RIGHT")
+        timeout = self._idle_s + _REPLY_GRACE_S
+        return link.once("BLMOVE", source, taken, "LEFT", "RIGHT", self._idle_s, timeout=timeout)
 
     def put_back(self, delivery: Delivery, link: Link) -> None:
         """Give a pointer back unclaimed. Doubled by a crash in between it does no harm."""
@@ -88,7 +102,7 @@ class Door:
         for _ in range(1 if wait else len(self._intake.queues)):
             try:
                 delivery = self._intake.take(self._place, self._link, wait=wait)
-            except (RedisError, OSError) as error:
+            except (RedisError, StoreError, OSError) as error:
                 self._pause(error)
                 return None
             self._failures = 0
@@ -108,5 +122,5 @@ class Door:
     def _pause(self, error: Exception) -> None:
         self._failures += 1
         level = logging.WARNING if self._failures == 1 else logging.DEBUG
-        _LOG.log(level, "no pointers while the store is away: %s", error)
+        _LOG.log(level, "no pointers for now: %s", error)
         self._stopping.wait(min(2.0, 0.05 * 2**self._failures))

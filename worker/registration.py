@@ -12,10 +12,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 from rq.serializers import JSONSerializer
 from rq.worker import BaseWorker, WorkerStatus
 
@@ -61,9 +62,13 @@ class RegisteredWorker(BaseWorker):
         raise NotThroughRQ("RQ executes nothing here")
 
     def enlist(self) -> None:
-        """Appear in RQ's lists, and listen to its commands."""
-        self.register_birth()  # type: ignore[no-untyped-call]
-        self.set_state(WorkerStatus.STARTED)
+        """Appear in RQ's lists, and listen to its commands. On a server that is over its memory limit the worker works
+        unlisted; its heartbeat lists it once there is room."""
+        try:
+            self.register_birth()  # type: ignore[no-untyped-call]
+            self.set_state(WorkerStatus.STARTED)
+        except OutOfMemoryError as error:
+            _LOG.warning("this worker is not listed for now: %s", error)
         self.subscribe()
 
     def subscribe(self) -> None:
@@ -132,7 +137,8 @@ class Heart:
         self._thread = threading.Thread(target=self._beat_for_ever, name="toolonce-heart", daemon=True)
 
     def start(self) -> None:
-        self._worker.beat(self._report())
+        with suppress(OutOfMemoryError):  # the next beat may find room
+            self._worker.beat(self._report())
         self._thread.start()
 
     def stop(self) -> None:

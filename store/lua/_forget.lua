@@ -1,8 +1,15 @@
 -- Prelude: taking the body of a settled call. What identifies it stays as a tombstone, so that it never runs again.
+-- Only what a call needs in order to run: a forgotten one never runs again.
+local OF_A_RUN = { 'deadline_ms', 'deadline_at', 'max_attempts', 'attempt_limit', 'begins', 'kid', 'not_before', 'queued_at',
+  'trace', 'lanes', 'predecessors', 'hold_duplicates', 'answers' }
 local function forget_body(call, state)
   local index = root .. 'in:' .. state
-  redis.call('HDEL', record_of(call), 'args', 'result', 'marks', 'echo', 'progress', 'progress_message')
+  local job = fields(call, 'ikey', 'queue')
+  redis.call('HDEL', record_of(call), 'args', 'result', 'marks', 'echo', 'progress', 'progress_message', unpack(OF_A_RUN))
   redis.call('HSET', record_of(call), 'forgotten', 1)
+  redis.call('DEL', 'rq:job:' .. (job[1] or ''))
+  redis.call('ZREM', 'rq:finished:' .. space .. '.' .. (job[2] or ''), job[1] or '')
+  redis.call('ZREM', 'rq:failed:' .. space .. '.' .. (job[2] or ''), job[1] or '')
   redis.call('DEL', root .. 'history:' .. call, root .. 'evidence:' .. call)
   local entered = redis.call('ZSCORE', index, call)
   redis.call('ZREM', index, call)

@@ -10,6 +10,8 @@ local moves = 0
 
 local OPEN = { held = true, queued = true, running = true, unknown = true }
 local HISTORY_KEPT = 100
+local NEVER_RUN = { refused = true, cancelled = true, expired = true }
+local ARGUMENTS_KEPT = 1024
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -54,11 +56,27 @@ local function moment()
   return string.format('%.3f', (micros + moves - 1) / 1000)
 end
 
+-- What ends without having run gives its arguments back, but for a beginning to look at: nothing will need them.
+local function give_arguments_back(call)
+  local got = fields(call, 'args', 'attempt')
+  local args = got[1]
+  if args and #args > ARGUMENTS_KEPT and (tonumber(got[2] or '') or 0) == 0 then
+    local kept = string.sub(args, 1, ARGUMENTS_KEPT)
+    if string.find(args, '^[\128-\191]', ARGUMENTS_KEPT + 1) then
+      kept = string.gsub(kept, '[\192-\255]?[\128-\191]*$', '') -- no half of a character
+    end
+    redis.call('HSET', record_of(call), 'args', cjson.encode({ ['$cut'] = kept, bytes = #args }))
+  end
+end
+
 -- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission. `more` is
 -- what else changes in the record, as name, value, ...: one write is cheaper than two.
 local function move(call, from, to, event, more)
   redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), 'reason', event.reason or '',
     unpack(more or {}))
+  if NEVER_RUN[to] then
+    give_arguments_back(call)
+  end
   if from then
     redis.call('ZREM', root .. 'in:' .. from, call)
     count(event.tool, from, -1)

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- accept_loss: an operator has looked at what a step back of the store lost; mutating calls may be claimed again.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace

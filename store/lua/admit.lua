@@ -1,5 +1,5 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger queue answer fence (flow)
+-- uses: ledger memory queue answer fence (flow)
 -- KEYS[1] = root of the namespace
 -- ARGV    = highest fence that the harness has seen, request id, turn key, most calls a queue may hold (0: no limit),
 --           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,
@@ -99,14 +99,12 @@ local function count_slip(asked)
   return number
 end
 
--- Nothing new is taken in while memory is short (watermark.lua) or a queue is full; what is stored is answered.
+-- Nothing new is taken in while memory is short or a queue is full; what is stored is answered.
 local fence = highest_fence(tonumber(ARGV[1]))
 local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back')
-local memory_is_short, has_lost_writes = flags[1], flags[2]
+local was_short, has_lost_writes = flags[1], flags[2]
 local function full_for(spec)
-  if memory_is_short then
-    return { 'full', 'memory' }
-  elseif queue_limit == 0 or spec.state == 'refused' then
+  if queue_limit == 0 or spec.state == 'refused' then
     return nil
   elseif redis.call('LLEN', queue_key(spec.asked.queue)) >= queue_limit then
     return { 'full', 'queue', spec.asked.queue }
@@ -120,7 +118,7 @@ local function is_judged_by_others()
   return ARGV[5] ~= '' and ARGV[5] ~= published
 end
 
-local calls, seen = {}, {}
+local calls, seen, new_bytes = {}, {}, nil
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
@@ -139,8 +137,13 @@ while at < #ARGV do
   local full = spec.is_new and full_for(spec)
   if full then
     return full
+  elseif spec.is_new then
+    new_bytes = (new_bytes or 0) + #(spec.asked.args or '')
   end
   calls[#calls + 1] = spec
+end
+if new_bytes and is_memory_short(new_bytes, was_short) then
+  return { 'full', 'memory' }
 end
 
 -- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a

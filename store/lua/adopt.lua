@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- adopt: the part of recovery that sets calls going which were held for want of a worker like the one that asks.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- begin: the handler says that from here on its effect may have started.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace

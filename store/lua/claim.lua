@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
 -- uses: ledger queue run fence (flow)
 -- KEYS[1] = root of the namespace

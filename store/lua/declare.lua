@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- declare: the worker's tool is stricter than the one that the call was admitted for; its word counts from here on.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- limit: set or lift caps, most calls at once over all workers; who waits for a slot that now exists goes on.
 -- uses: ledger queue
 -- KEYS[1] = root of the namespace

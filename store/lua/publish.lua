@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- publish: a worker says which tools it serves and how: spec, limits; calls that waited for such a worker go on.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -76,7 +77,11 @@ def test_a_full_server_refuses_new_calls_settles_old_ones_and_is_freed_by_a_purg
     assert scene.settle(running, "y").verdict == "settled"
     assert "little_memory" in drill.findings()
 
-    assert drill("purge", "--state", "succeeded", "--yes").code == 0
+    purged = drill("purge", "--state", "succeeded", "--yes")
+    assert purged.code == 0
+    freed = re.search(r"Redis uses .* MB of .* MB, (.*) MB less than before", purged.err)
+    assert freed
+    assert float(freed[1]) > 1.5
     assert drill.submit(tmp_path, {"name": "pay"}).code == 0
 
 

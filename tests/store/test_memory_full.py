@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Iterator
 
 import pytest
 from redis.exceptions import OutOfMemoryError
 
 from tests.support.clocked_store import ClockedStore
+from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store import execution, operators
+from tests.support.wait import wait_until
+from toolonce.store import execution, operators, pressure
+from toolonce.store.admission import NewCall
 from toolonce.store.errors import StoreFull
-from toolonce.store.pressure import Marks, Memory, read_memory, watermark
+from toolonce.store.pressure import Marks, Memory, read_memory, take, watermark
 from toolonce.store.states import State
 
 READ = spec("look", "read")
@@ -88,8 +93,7 @@ def test_on_a_full_server_what_runs_is_renewed_settled_given_back_and_reclaimed(
     look_a, look_b, begins, done, lost, unknown = (scene.take() for _ in range(6))
     scene.settle(unknown, state=State.UNKNOWN)
     fill(server)
-    with pytest.raises(StoreFull):
-        scene.run(execution.begin(scene.space, begins))
+    assert scene.run(execution.begin(scene.space, begins)) == "begun"
     assert scene.run(execution.renew(scene.space, [done], lease_ms=LEASE_MS)) == ("kept",)
     assert scene.settle(done, "x" * 10_000).state is State.SUCCEEDED
     assert scene.retry_later(look_a, delay_ms=1) == "queued"
@@ -102,19 +106,95 @@ def test_on_a_full_server_what_runs_is_renewed_settled_given_back_and_reclaimed(
     fill(server)
     scene.reclaim()
     scene.tick()
-    assert scene.states([begins.call, lost.call, look_a.call]) == [State.QUEUED, State.UNKNOWN, State.QUEUED]
+    assert scene.states([begins.call, lost.call, look_a.call]) == [State.UNKNOWN, State.UNKNOWN, State.QUEUED]
     assert scene.stats().balanced
 
 
-def test_a_claim_on_a_full_server_happens_whole_or_not_at_all(full: tuple[Scene, RealServer]) -> None:
+def test_on_a_full_server_what_was_admitted_is_taken_claimed_and_settled(full: tuple[Scene, RealServer]) -> None:
+    """faults 15: what waits works itself off, also where someone else has filled the server."""
     scene, server = full
     jobs = scene.queued_jobs()
     fill(server)
-    try:
-        run = scene.claim(jobs[0])
-    except StoreFull:
-        assert scene.states([jobs[0][:32]]) == [State.QUEUED]
-    else:
+    taken = [scene.run(take(scene.space, "default")) for _ in range(len(jobs) + 1)]
+    assert taken == [*(job.encode() for job in jobs), None]
+    for job in jobs:
+        run = scene.claim(job)
         assert isinstance(run, execution.Run)
         assert scene.settle(run, 1).state is State.SUCCEEDED
     assert scene.stats().balanced
+
+
+def test_far_over_its_limit_nothing_more_is_taken(
+    full: tuple[Scene, RealServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """faults 15: results of any size must not fill the machine."""
+    scene, server = full
+    monkeypatch.setattr(pressure, "LEAST_OVERDRAFT", 0)
+    fill(server)
+    with pytest.raises(StoreFull, match="far over its memory limit"):
+        scene.run(take(scene.space, "default"))
+
+
+def test_a_harness_alone_stops_in_time_and_all_that_it_queued_is_run_within_the_limit() -> None:
+    """faults 15: no worker looks at the memory; admission leaves room for what each open call will still write."""
+    with RealServer(maxmemory="16mb", appendfsync="no") as server:
+        scene = LiveScene(LiveStore(server.url, "full"))
+        scene.publish(READ)
+        number = itertools.count()
+
+        def admit_for_ever() -> None:
+            while True:
+                scene.admit(*(scene.call(f"{next(number)}", of=READ) for _ in range(50)))
+
+        with pytest.raises(StoreFull, match="near its memory limit"):
+            admit_for_ever()
+        queued = scene.stats().counts["admitted"]
+        assert queued > 500
+        runs = [scene.take() for _ in range(queued)]
+        for run in runs:
+            scene.settle(run, "x" * 500)
+        with server.client() as client:
+            memory = client.info("memory")
+        assert memory["used_memory"] < memory["maxmemory"], "and not one command was refused on the way"
+        scene.store.close()
+
+
+def test_what_never_ran_gives_its_arguments_back_but_for_a_beginning(scene: Scene) -> None:
+    """faults 15"""
+    text = json.dumps({"text": "ü" * 5000}, ensure_ascii=False)
+    big = NewCall(scene.call("c").identity, "pay", text, 0, "c", spec())
+    scene.admit(big)
+    assert scene.record(big.identity.key).stored["args"] == text
+    scene.cancel(big.identity.key)
+    kept = json.loads(scene.record(big.identity.key).stored["args"])
+    assert kept["bytes"] == len(text.encode())
+    assert text.startswith(kept["$cut"])
+    assert 900 < len(kept["$cut"].encode()) <= 1024
+
+
+def test_what_ran_keeps_its_arguments(scene: Scene) -> None:
+    """faults 15"""
+    text = json.dumps({"text": "x" * 5000})
+    big = NewCall(scene.call("c").identity, "pay", text, 0, "c", spec())
+    scene.admit(big)
+    scene.settle(scene.take(), "done")
+    assert scene.record(big.identity.key).stored["args"] == text
+
+
+def test_one_turn_that_is_too_large_is_refused_and_stops_nobody_else() -> None:
+    """faults 15"""
+    with RealServer(maxmemory="16mb", appendfsync="no") as server:
+        scene = LiveScene(LiveStore(server.url, "full"))
+        scene.publish(READ)
+        with pytest.raises(StoreFull):
+            scene.admit(NewCall(scene.call("c").identity, "look", "x" * 15_000_000, 0, "c", READ))
+        assert "full" not in scene.stats().flags
+
+        def admitted() -> bool:  # once the server has given back the buffer of the large command
+            try:
+                return scene.admit(scene.call("d", of=READ))[0].state is State.QUEUED
+            except StoreFull:
+                return False
+
+        wait_until(admitted, description="others are admitted")
+        scene.store.close()

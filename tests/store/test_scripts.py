@@ -11,10 +11,11 @@ from toolonce.store import answers, execution, reading
 from toolonce.store.scripts import Script, load, names
 
 OPERATIONS = names()
-# These must go through when Redis is full: they end work, or let people end it.
+# These must go through when Redis is full: they do and end admitted work, or let people end it.
 ALLOWED_WHEN_FULL = {
-    "ask_later", "cancel", "decide", "deliver", "forget", "forget_inbox", "high_water", "interrupt", "linger", "purge",
-    "quarantine", "readback", "reclaim", "release", "renew", "repush", "resolve", "settle", "tick", "watermark",
+    "accept_loss", "adopt", "ask_later", "begin", "cancel", "claim", "decide", "declare", "deliver", "forget",
+    "forget_inbox", "high_water", "interrupt", "limit", "linger", "publish", "purge", "quarantine", "readback",
+    "reclaim", "release", "renew", "repush", "resolve", "settle", "take", "tick", "watermark",
 }  # fmt: skip
 
 

@@ -1,0 +1,56 @@
+-- Prelude: does memory run short? What is open will still write: its outcome, its history, its events. That much is kept
+-- free of new calls, so that what was admitted can be claimed, run and settled.
+local OPEN_CALL_BYTES = 2048 -- what an open call still writes, its result apart; measured: 900 bytes for a plain one
+local RESULTS_LOOKED_AT = 20
+local STOP, RESUME = 900, 850 -- per mille of what is allowed
+local EVENTS_WHEN_SHORT = 10000
+local LOOK_MS, UNLIMITED_LOOK_MS, LOOK_AT_ONCE_BYTES = 50, 1000, 65536
+
+-- Bytes that the open calls will still write. The newest results tell how large theirs may be.
+local function bytes_to_come()
+  local counts = redis.call('HMGET', root .. 'counts', 'admitted', 'settled')
+  local newest, results = redis.call('ZREVRANGE', root .. 'in:succeeded', 0, RESULTS_LOOKED_AT - 1), 0
+  for _, call in ipairs(newest) do
+    results = results + redis.call('HSTRLEN', record_of(call), 'result')
+  end
+  local each = OPEN_CALL_BYTES + results / math.max(1, #newest)
+  return (tonumber(counts[1] or '0') - tonumber(counts[2] or '0')) * each
+end
+
+-- Raise or lower the flag; between the two marks it stays as it is. Returns whether it stands.
+local function mark_memory(used, allowed, stop, resume)
+  local filled = allowed > 0 and (used + bytes_to_come()) * 1000 / allowed or 0
+  if filled >= stop then
+    if redis.call('HSETNX', root .. 'flags', 'full', whole(now)) == 1 then
+      redis.call('XTRIM', root .. 'events', 'MAXLEN', '~', EVENTS_WHEN_SHORT)
+    end
+  elseif filled < resume then
+    redis.call('HDEL', root .. 'flags', 'full')
+  end
+  return redis.call('HEXISTS', root .. 'flags', 'full') == 1
+end
+
+-- Used and allowed bytes by the server's word; 0 and 0 where it does not say (INFO is barred).
+local function read_memory()
+  local info = redis.pcall('INFO', 'memory')
+  if type(info) ~= 'string' then
+    return 0, 0
+  end
+  return tonumber(string.match(info, 'used_memory:(%d+)') or '0'), tonumber(string.match(info, 'maxmemory:(%d+)') or '0')
+end
+
+-- Is there no room for new calls with so many bytes of arguments? The server is asked now and then, before much is taken
+-- in, and by whoever admits: also where no worker lives. `was_short`: what the flag says.
+local function is_memory_short(bytes, was_short)
+  local looked_at = root .. 'memory_looked_at'
+  if bytes < LOOK_AT_ONCE_BYTES and tonumber(redis.call('GET', looked_at) or '0') > now then
+    return was_short
+  end
+  local used, allowed = read_memory()
+  redis.call('SET', looked_at, whole(now + (allowed > 0 and LOOK_MS or UNLIMITED_LOOK_MS)))
+  if allowed == 0 then
+    return was_short -- raised by a worker that is told more, or never
+  end
+  -- The arguments are in the server's memory already, as a command; the flag is about what is there without them.
+  return mark_memory(used - bytes, allowed, STOP, RESUME) or used * 1000 / allowed >= STOP
+end
