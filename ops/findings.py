@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..store.recovery import DAY_MS
 from ..store.specs import Effect
 from ..store.states import State
 from .render import age
@@ -19,6 +20,7 @@ QUEUE_LIMIT = 100_000
 """Where harnesses begin to refuse turns (the client's default)."""
 WAITING_MS = 300_000
 HELD_ENTRY_MS = 60_000
+CLOCK_TOLERATED_MS = 1_000
 
 
 class Severity(IntEnum):
@@ -53,6 +55,7 @@ def of_the_store(vitals: Vitals) -> Iterator[Finding]:
     if vitals.stats is None:
         return
     yield from _ledger(vitals)
+    yield from _clock(vitals)
     yield from _queues(vitals)
     yield from _inboxes(vitals)
 
@@ -113,6 +116,28 @@ def _ledger(vitals: Vitals) -> Iterator[Finding]:
             "late_leases", Severity.ERROR, f"{vitals.late_leases} leases ran out and nobody has ended them",
             "no worker sweeps: calls of dead workers do not come to rest", "toolonce recover, and start a worker",
         )  # fmt: skip
+
+
+def _clock(vitals: Vitals) -> Iterator[Finding]:
+    """A step back that recovery has dealt with is told for a day; one that nobody has seen yet, as long as it lasts."""
+    stats = vitals.stats
+    assert stats is not None
+    since = stats.read_at - int(stats.flags.get("clock_back_at", 0))
+    behind = vitals.clock_mark - stats.read_at
+    if behind > CLOCK_TOLERATED_MS:
+        how, then = (
+            f"is {age(behind)} behind what it was",
+            "leases and waits are that much longer until a sweep",
+        )
+    elif 0 <= since <= DAY_MS:
+        how = f"went back by {age(int(stats.flags.get('clock_back_by', 0)))}, {age(since)} ago"
+        then = "every lease was given anew, and waits were cut to what they were meant to be"
+    else:
+        return
+    yield Finding(
+        "clock_went_back", Severity.WARNING, f"the server's clock {how}", then,
+        "let the server's time service slew its clock, not step it (chrony, ntpd)",
+    )  # fmt: skip
 
 
 def _queues(vitals: Vitals) -> Iterator[Finding]:

@@ -50,6 +50,7 @@ class Vitals:
         latency_ms: round trips of PING, sorted.
         barred: what the user may not do, in Redis' words; "" where nothing was barred.
         without_worker: tool -> calls that are held until a worker comes that serves them.
+        clock_mark: the highest Redis time that recovery has seen, ms; 0 for none.
         late_leases: leases that ran out long ago and nobody has ended.
     """
 
@@ -68,6 +69,7 @@ class Vitals:
     barred: str = ""
     rq: str = ""
     has_keys: bool = False
+    clock_mark: int = 0
     retention: Retention = field(default_factory=Retention)
 
     @property
@@ -118,6 +120,7 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         without_worker=_without_worker(connection, sorted(specs.tools)),
         late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
         inboxes=_inboxes(connection),
+        clock_mark=int(connection.command("HGET", f"{connection.space.root}marks", "clock") or 0),
     )
 
 

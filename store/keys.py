@@ -20,9 +20,10 @@
 <ns>:held_back         set     mutating calls held since the store went back
 <ns>:twins:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
 <ns>:limits            hash    tool:<name>, tenant:<name> or tenant:* -> most calls at once
-<ns>:flags             hash    went_back..., loss_accepted..., full: since when (ms)
+<ns>:flags             hash    went_back..., loss_accepted..., clock_back..., full: since when (ms)
 <ns>:counts, :tools, :newest   hash
-<ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted)
+<ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted),
+                       clock (highest Redis time seen), server (its run id), cut_... (borders, after a step back)
 <ns>:fence, :pushes, :admissions, :tools_version   counters
 <ns>:memory_looked_at  string  when admission asks the server about its memory again (ms)
 <ns>:events            stream  every transition, capped

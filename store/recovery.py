@@ -67,10 +67,14 @@ class Retention:
 
 
 def reclaim(space: Namespace, sweeper: str, *, most: int = STEP) -> Invocation[Mended]:
-    """End leases that have run out; the tool's effect decides what becomes of the call."""
+    """End leases that have run out; the tool's effect decides what becomes of the call. Where the server's clock went
+    back, or another server has taken over, every lease is given anew first (``leases_given_anew``)."""
 
     def read(reply: list[int]) -> Mended:
-        return Mended(dict(zip(("requeued", "failed", "unknown", "cancelled"), reply, strict=False)), reply[4] > 0)
+        counts = dict(zip(("requeued", "failed", "unknown", "cancelled"), reply, strict=False))
+        if reply[5]:
+            counts["leases_given_anew"] = reply[5]
+        return Mended(counts, reply[4] > 0)
 
     return Invocation(load("reclaim"), space.root, (most, sweeper), read)
 

@@ -36,7 +36,7 @@ if (tonumber(deadline_at or '') or now + 1) <= now then
   event.op = 'expire'
   flow().expire_queued(call, event)
   return { 'settled', 'expired' }
-elseif tonumber(not_before or '0') > now then
+elseif tonumber(not_before or '0') > now and redis.call('ZSCORE', root .. 'delayed', call) then
   return { 'parked', 'later' } -- a doubled pointer: the call itself waits among the delayed
 elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors) then
   event.reason = 'order'
@@ -72,7 +72,7 @@ local attempt = tonumber(run[13]) + 1
 event.fence, event.attempt = fence, attempt
 leave_queue(call, 'running', { queue = queue, waits = waits, woken = woken, deadline_at = deadline_at })
 move(call, 'queued', 'running', event, { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now),
-  'begun', 0, 'attempt', attempt })
+  'begun', 0, 'attempt', attempt, 'lease', lease })
 for _, limit in ipairs(taken) do
   redis.call('SADD', root .. 'slots:' .. limit, call)
 end

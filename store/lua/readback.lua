@@ -5,9 +5,18 @@
 -- ARGV    = lease of the asking in ms, the tools that can be read back
 -- RETURNS {} | {call key, fence, times asked before, fields by execution.RUN_FIELDS}
 -- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.
+local LONGEST_WAIT_MS = 600000 -- of worker/readback.py; a handler that lingers waits for a lease
+
+-- The last one, if it waits longer than anybody asked for: the clock went back.
+local function find_overlong(index)
+  local last = redis.call('ZREVRANGE', index, 0, 0, 'WITHSCORES')
+  local waits = last[2] and tonumber(last[2]) - now or 0
+  return waits > LONGEST_WAIT_MS and waits > tonumber(fields(last[1], 'lease')[1] or '0') + 1000 and last[1] or nil
+end
+
 for i = 2, #ARGV do
   local index = root .. 'readback:' .. ARGV[i]
-  local call = redis.call('ZRANGEBYSCORE', index, '-inf', whole(now), 'LIMIT', 0, 1)[1]
+  local call = redis.call('ZRANGEBYSCORE', index, '-inf', whole(now), 'LIMIT', 0, 1)[1] or find_overlong(index)
   if call then
     redis.call('ZADD', index, whole(now + tonumber(ARGV[1])), call)
     local asked = redis.call('HINCRBY', record_of(call), 'asked', 1)

@@ -1,12 +1,14 @@
 #!lua flags=allow-oom
 -- reclaim: the part of recovery that ends leases which have run out.
--- uses: ledger queue flow
+-- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most calls to mend in this step, worker that sweeps
--- RETURNS {number became queued, failed, unknown, cancelled, number of expired leases still left}
--- INVARIANT a lease that is alive by Redis time is never touched.
+-- RETURNS {number became queued, failed, unknown, cancelled, number of expired leases still left,
+--          number of leases given anew since the clock went back or another server took over}
+-- INVARIANT a lease that is alive by Redis time, of one server whose clock goes on, is never touched.
 local became = { queued = 0, failed = 0, unknown = 0, cancelled = 0 }
 local leases = root .. 'leases'
+local given = look_at_clock()
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[1]))) do
   local got = fields(call, 'state', 'worker')
   if got[1] == 'running' then
@@ -16,4 +18,5 @@ for _, call in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'L
     redis.call('ZREM', leases, call)
   end
 end
-return { became.queued, became.failed, became.unknown, became.cancelled, redis.call('ZCOUNT', leases, '-inf', whole(now)) }
+local left = redis.call('ZCOUNT', leases, '-inf', whole(now))
+return { became.queued, became.failed, became.unknown, became.cancelled, left, given }

@@ -28,7 +28,8 @@ end
 
 local function push_again(call)
   local got = fields(call, 'ikey', 'tool', 'state', 'woken_at')
-  if tonumber(got[4] or '0') > now - grace then
+  local woken_at = tonumber(got[4] or '0')
+  if woken_at > now - grace and woken_at <= now then
     return 0 -- woken just now
   end
   redis.call('ZREM', pushed, call)
@@ -43,6 +44,9 @@ end
 
 local again = 0
 local border, since = string.match(redis.call('HGET', looks, queue) or '', '^(%d+) (%d+)$')
+if border and tonumber(since) > now then
+  border = nil -- the clock went back: that look is no measure of time any more
+end
 if border and now - tonumber(since) >= grace then
   local lost = redis.call('ZRANGEBYSCORE', pushed, '-inf', '(' .. border, 'LIMIT', 0, most)
   for _, call in ipairs(lost) do

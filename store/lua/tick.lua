@@ -1,13 +1,15 @@
 #!lua flags=allow-oom
 -- tick: the part of recovery that does what time asks for: delayed calls, deadlines, approvals' lifetimes; and that
 -- wakes calls where a limit has room although nobody left it.
--- uses: ledger queue flow
+-- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most calls of each kind in this step
 -- RETURNS {number made available, number expired, number of approvals expired, number woken, ms until the next
 --          delayed call or -1}
--- INVARIANT only Redis time counts.
+-- INVARIANT only Redis time counts. Where it went back, nothing waits longer from then on than it was given.
 local most = tonumber(ARGV[1])
+look_at_clock()
+cut_overlong(most)
 local function due(kind)
   return redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most)
 end

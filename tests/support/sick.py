@@ -28,6 +28,12 @@ def flag(name: str) -> Sickness:
     return lambda scene: scene.live.redis.hset(f"{scene.space.root}flags", name, "1")
 
 
+def clock_back(scene: LiveScene) -> None:
+    """The clock was an hour further when a sweep last looked."""
+    scene.live.redis.hset(f"{scene.space.root}marks", "clock", str(int(time.time() * 1000) + 3_600_000))
+    scene.reclaim()
+
+
 def full_memory(scene: LiveScene) -> None:
     used = int(scene.live.redis.info("memory")["used_memory"])
     scene.live.redis.config_set("maxmemory", str(round(used / 0.8)))
@@ -145,6 +151,7 @@ ON_A_SERVER: dict[str, Sickness] = {
     "replica": replica,
     "unbalanced": unbalanced,
     "went_back": flag("went_back"),
+    "clock_went_back": clock_back,
     "full": flag("full"),
     "unknown": unknown,
     "late_leases": late_lease,
@@ -171,6 +178,7 @@ IN_A_READING: dict[str, Rewriting] = {
     "no_tls": lambda vitals: replace(vitals, url="redis://redis.example.org:6379/0"),
     "default_user": lambda vitals: replace(vitals, url="redis://localhost/0"),
     "deep_queue": lambda vitals: with_queue(vitals, 60_000),
+    "clock_went_back": lambda vitals: replace(vitals, clock_mark=int(time.time() * 1000) + 3_600_000),
 }
 
 
