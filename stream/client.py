@@ -151,14 +151,25 @@ class Client:
 
 def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
     """Run the steps that a generator yields, one after the other."""
-    answer: Any = None
+    found = advance(connection, steps)
+    while isinstance(found, Heavy):
+        found = advance(connection, steps, found.run())
+    return found
+
+
+def advance(
+    connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]], answer: Any = None
+) -> tuple[Outcome, ...] | Heavy:
+    """Run steps until the end, or up to a judgement that takes long; its verdict is the next `answer`."""
     while True:
         try:
             step = steps.send(answer)
         except StopIteration as stop:
             outcomes: tuple[Outcome, ...] = stop.value
             return outcomes
-        answer = step.run() if isinstance(step, Heavy) else connection.run(step)
+        if isinstance(step, Heavy):
+            return step
+        answer = connection.run(step)
 
 
 def noted(terms: Terms, lost: Aborted) -> dict[str, Any]:

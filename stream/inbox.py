@@ -12,8 +12,9 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import replace
+from typing import Any
 
 from redis.exceptions import NoPermissionError, ReadOnlyError, RedisError, ResponseError
 
@@ -30,11 +31,14 @@ from ..store.errors import (
 from ..store.fence_watermark import FenceWatermark
 from ..store.inboxes import Bounds, Delivered, Delivery, Reader, deliver, quarantine
 from ..store.keyring import Keyring
-from .client import drive
+from ..store.outcomes import Failure
+from ..store.validation import Heavy
+from .client import advance
 from .errors import StreamError
 from .inbox_entry import ENTRY_BYTES, read_entry
+from .inbox_heavy import HeavyEntries, KeptAside
 from .inbox_tenants import Tenants
-from .submission import SpecCache, Submitting, Terms
+from .submission import SpecCache, Step, Submitting, Terms
 
 GROUP = "toolonce"
 BLOCK_S = 1.0
@@ -79,6 +83,7 @@ class Consumer:
         self._must_wait = False
         self._sweep_at = 0.0
         self._cut_off: list[Delivered] = []  # in hand when the store went away: not their fault
+        self._heavy = HeavyEntries()
         self._link = connection.dedicated()
         self.admitted = 0
         self.quarantined = 0
@@ -99,6 +104,7 @@ class Consumer:
         self.close()
 
     def close(self) -> None:
+        self._heavy.close()
         self._link.close()
 
     def step(self, block_s: float = BLOCK_S) -> int:
@@ -106,7 +112,8 @@ class Consumer:
         dealt with. One that must wait, for room or for a worker, holds up no other."""
         self._give_back_cut_off()
         tenants = self._tenants.next()
-        done = self._take_left_behind(tenants) if self._looks_again else 0
+        done = self._take_judged()
+        done += self._take_left_behind(tenants) if self._looks_again else 0
         found = self._deliver(tenants)
         self._tenants.note(tenants, found)
         done += self._take_all(found)
@@ -125,6 +132,7 @@ class Consumer:
 
     def _end_round(self, block_s: float) -> None:
         """All names were looked at: wait for more where there was nothing, and look for what was left behind."""
+        self._must_wait = self._must_wait or bool(self._heavy)  # looked at again, no other consumer takes them over
         if block_s:
             self._wait(min(block_s, RETRY_MS / 1000) if self._must_wait else block_s)
         is_time = time.monotonic() >= self._sweep_at
@@ -154,6 +162,20 @@ class Consumer:
                 raise
         return done
 
+    def _take_judged(self) -> int:
+        """Go on with the entries whose arguments are judged by now."""
+        done = 0
+        judged = self._heavy.take_judged()
+        for place, kept in enumerate(judged):
+            try:
+                done += self._dealt_with(kept.delivered, kept)
+            except (StoreError, RedisError) as error:
+                self._cut_off += [other.delivered for other in judged[place + 1 :]]
+                if not self._is_at_fault(error):
+                    self._cut_off.append(kept.delivered)
+                raise
+        return done
+
     def _is_at_fault(self, error: Exception) -> bool:
         """Whether the server is well, and only would not take what this entry asked for."""
         if not isinstance(error, StoreUnavailable):
@@ -166,15 +188,24 @@ class Consumer:
 
     def _take(self, delivered: Delivered) -> bool:
         """Admit or quarantine; False where the entry stays with this consumer, to be taken up again."""
-        place = InboxEntry(
-            self._space.inbox(delivered.tenant), GROUP, delivered.entry,
-            self._space.answers(delivered.tenant, delivered.entry),
-        )  # fmt: skip
+        if self._heavy.keeps(delivered):
+            self._give_back([delivered])
+            return False
         if delivered.tries > TRIES:
-            self._quarantine(place, delivered, f"tried {TRIES} times, and each time its consumer died or was cut off")
+            why = f"tried {TRIES} times, and each time its consumer died or was cut off"
+            self._quarantine(self._place(delivered), delivered, why)
             return True
+        return self._dealt_with(delivered)
+
+    def _place(self, delivered: Delivered) -> InboxEntry:
+        answers = self._space.answers(delivered.tenant, delivered.entry)
+        return InboxEntry(self._space.inbox(delivered.tenant), GROUP, delivered.entry, answers)
+
+    def _dealt_with(self, delivered: Delivered, kept: KeptAside | None = None) -> bool:
+        """Admit it, or go on with what was kept aside; what fails is quarantined, or tried again."""
+        place = self._place(delivered)
         try:
-            self._admit(place, delivered)
+            return self._go_on(delivered, kept) if kept else self._admit(place, delivered)
         except (StoreFull, NoToolsPublished) as error:
             log.warning("inbox entry %s of tenant %s waits: %s", delivered.entry, delivered.tenant, error)
             self._give_back([delivered])
@@ -189,13 +220,26 @@ class Consumer:
             return self._failed(place, delivered, error)
         return True
 
-    def _admit(self, place: InboxEntry, delivered: Delivered) -> None:
+    def _admit(self, place: InboxEntry, delivered: Delivered) -> bool:
         entry = read_entry(delivered.fields, self._keyring, size=delivered.size)
         scope = f"{delivered.tenant}/{entry.scope}"
         terms = Terms(self._space, scope, delivered.tenant, self._keyring, QUEUE_LIMIT, watermark=self._watermark)
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
-        drive(self._connection, submitting.steps(self._specs))
-        self.admitted += 1
+        return self._ended(delivered, submitting.steps(self._specs))
+
+    def _go_on(self, delivered: Delivered, kept: KeptAside) -> bool:
+        self._note_tries(delivered, delivered.tries)
+        return self._ended(delivered, kept.steps, kept.verdict.result())
+
+    def _ended(self, delivered: Delivered, steps: Generator[Step, Any, Any], verdict: Failure | None = None) -> bool:
+        """Run the submission; False where its arguments take long to judge, and it goes on once they are."""
+        found = advance(self._connection, steps, verdict)
+        if not isinstance(found, Heavy):
+            self.admitted += 1
+            return True
+        self._heavy.put(delivered, steps, found)
+        self._give_back([delivered])  # uncounted while it waits: one that counts is handed out with nothing beside it
+        return False
 
     def _failed(self, place: InboxEntry, delivered: Delivered, error: Exception) -> bool:
         """Something that nobody foresaw. Its text may hold the entry's values, so that only its place is told."""
@@ -225,8 +269,11 @@ class Consumer:
         """They stay in this consumer's hand, and this hand-out does not count."""
         for one in entries:
             self._must_wait = True
-            claim = ("XCLAIM", self._space.inbox(one.tenant), GROUP, self._reader.consumer, 0, one.entry)
-            self._connection.command(*claim, "RETRYCOUNT", one.tries - 1, "JUSTID")
+            self._note_tries(one, one.tries - 1)
+
+    def _note_tries(self, one: Delivered, tries: int) -> None:
+        claim = ("XCLAIM", self._space.inbox(one.tenant), GROUP, self._reader.consumer, 0, one.entry)
+        self._connection.command(*claim, "RETRYCOUNT", tries, "JUSTID")
 
 
 def _is_of_the_server(error: RedisError) -> bool:

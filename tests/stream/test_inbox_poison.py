@@ -124,7 +124,7 @@ def test_a_store_that_goes_away_counts_no_try(box: Inbox, consumer: Consumer, mo
 
     for _ in range(TRIES + 1):
         with monkeypatch.context() as patch:
-            patch.setattr(inbox, "drive", away)
+            patch.setattr(inbox, "advance", away)
             patch.setattr(box.bench.store.connection, "ping", away)
             with pytest.raises(StoreUnavailable):
                 consumer.step(0.01)
