@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..stream.inbox import Consumer
 from . import logs, render
-from .settings import open_store, require_durable
+from .settings import add_queue_limits, open_store, queue_limits, require_durable
 from .subcommand import command
 from .work import PATIENCE
 
@@ -29,6 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "consume", "Take calls from the inboxes and queue them", examples=EXAMPLES)
     parser.add_argument("--tenant", action="append", default=[], metavar="T", help="only this one; may be repeated")
     parser.add_argument("--name", default=consumer_name(), help="this consumer's name in the group (host and process)")
+    add_queue_limits(parser)
     logs.add_options(parser)
 
 
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
     with open_store(args, patience=PATIENCE) as connection:
         require_durable(args, connection)
-        consumer = Consumer(connection, name=args.name, tenants=tuple(args.tenant))
+        consumer = Consumer(connection, name=args.name, tenants=tuple(args.tenant), **queue_limits(args))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
         render.say(f"consumer {args.name} takes from the inboxes of {connection.space.name}")

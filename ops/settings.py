@@ -10,12 +10,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from redis.exceptions import RedisError
 
 from ..store.connection import Connection, Patience, without_password
 from ..store.durability import Durability, refuse_cluster, require
+from ..store.errors import StoreMisuse
 from ..store.keys import DEFAULT_NAMESPACE
+from ..stream.queue_limits import DEFAULTS, QueueLimits, complete
 from . import render
 from .embedded import ensure_server
 from .errors import EmbeddedServerError, Usage
@@ -65,6 +68,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=[level.value for level in Durability],
         help="strict: the server must fsync before it answers (default); declared: you vouch; volatile: it may forget",
     )
+
+
+def add_queue_limits(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that admits calls."""
+    parser.add_argument(
+        "--queue-limit", type=int, metavar="N",
+        help="admit nothing new while a queue holds N calls; 0: no limit; else TOOLONCE_QUEUE_LIMIT, else 100000",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tenant-queue-limit", type=int, metavar="N",
+        help="nothing new of a tenant with N queued calls; 0: no limit; else TOOLONCE_TENANT_QUEUE_LIMIT, else 20000",
+    )  # fmt: skip
+
+
+def queue_limits(args: argparse.Namespace) -> QueueLimits:
+    """What the options and the environment say.
+
+    Raises:
+        Usage: a limit is no number of calls.
+    """
+    given = {name: value for name in DEFAULTS if (value := getattr(args, name)) is not None}
+    try:
+        return complete(cast("QueueLimits", given))
+    except StoreMisuse as error:
+        raise Usage(str(error)) from error
 
 
 @contextmanager

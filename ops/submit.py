@@ -15,7 +15,7 @@ from .durations import seconds_or_none
 from .errors import Usage
 from .inputs import add_response_options, calls_of, decode, read_bytes
 from .lookup import SHOWN_DIGITS
-from .settings import open_store, require_durable
+from .settings import add_queue_limits, open_store, queue_limits, require_durable
 from .subcommand import add_json, command, filled
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--wait", type=seconds_or_none, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all"
     )
+    add_queue_limits(parser)
     parser.add_argument(
         "--replies", action="store_true", help="print the provider's messages: the turn, then its results"
     )
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         connection = stack.enter_context(open_store(args))
         require_durable(args, connection)
-        client = stack.enter_context(Client(connection, scope=args.scope))
+        client = stack.enter_context(Client(connection, scope=args.scope, **queue_limits(args)))
         if turn is not None:
             batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
         else:

@@ -13,12 +13,13 @@ from ..stream.inbox import Consumer
 from ..worker.loading import load_registry
 from . import logs, render
 from .consume import consumer_name
-from .settings import REDIS, open_store, require_durable
+from .settings import REDIS, add_queue_limits, open_store, queue_limits, require_durable
 from .subcommand import command
 from .work import PATIENCE, add_worker_options, work
 
 if TYPE_CHECKING:
     from ..store.connection import Connection
+    from ..stream.queue_limits import QueueLimits
     from .subcommand import Subparsers
 
 EXAMPLES = """
@@ -32,6 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers, "up", "Run server, consumer and worker in one terminal, for development", examples=EXAMPLES
     )
     add_worker_options(parser)
+    add_queue_limits(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,14 +43,14 @@ def run(args: argparse.Namespace) -> int:
         require_durable(args, connection)  # before the consumer admits anything
         shown = without_password(connection.url)
         render.say(f"the store is at {shown}; harnesses: export {REDIS}={shown}")
-        with _consumer(connection):
+        with _consumer(connection, queue_limits(args)):
             return work(args, connection, registry)
 
 
 @contextmanager
-def _consumer(connection: Connection) -> Iterator[None]:
+def _consumer(connection: Connection, limits: QueueLimits) -> Iterator[None]:
     stop = threading.Event()
-    consumer = Consumer(connection, name=consumer_name())
+    consumer = Consumer(connection, name=consumer_name(), **limits)
     thread = threading.Thread(target=consumer.run, args=(stop,), name="inbox")
     thread.start()
     try:

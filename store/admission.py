@@ -98,6 +98,7 @@ class Request:
 
     Attributes:
         queue_limit: most calls that a queue may hold; 0 for no limit.
+        tenant_queue_limit: most queued calls of the turn's tenant; 0 for no limit.
         entry: the inbox entry that asks, if one does.
         specs_version: of the published specs by which the new calls were judged; None where it does not matter.
         watermark: the highest fence that the harness has seen: a store that knows less is flagged before anything is
@@ -106,6 +107,7 @@ class Request:
 
     id: str
     queue_limit: int = 0
+    tenant_queue_limit: int = 0
     entry: InboxEntry | None = None
     specs_version: int | None = None
     watermark: FenceWatermark = field(default_factory=FenceWatermark)
@@ -147,7 +149,7 @@ def admit(
         if reply[0] == b"specs":
             return None
         if reply[0] == b"full":
-            raise StoreFull(_why_full(reply, request.queue_limit))
+            raise StoreFull(_why_full(reply, request))
         request.watermark.note(reply[1])
         return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[2:], strict=True))
 
@@ -156,16 +158,22 @@ def admit(
     inbox = (entry.stream, entry.group, entry.entry, entry.answers) if entry else ("", "", "", "")
     specs = "" if request.specs_version is None else request.specs_version
     args: list[Arg] = [request.watermark.seen, request.id, turn.key, request.queue_limit, specs, *inbox]
-    args += (len(job), *job)
+    args += (request.tenant_queue_limit, len(job), *job)
     for call in calls:
         args += _call_args(turn, call)
     return Invocation(load("admit"), space.root, tuple(args), read)
 
 
-def _why_full(reply: list[Any], queue_limit: int) -> str:
+def _why_full(reply: list[Any], request: Request) -> str:
     if reply[1] == b"memory":
         return "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
-    return f"queue {reply[2].decode()!r} holds {queue_limit} calls; start workers or raise the limit"
+    name = reply[2].decode()
+    if reply[1] == b"tenant":
+        what, limit = f"tenant {name!r} has {request.tenant_queue_limit} queued calls", "tenant_queue_limit"
+    else:
+        what, limit = f"queue {name!r} holds {request.queue_limit} calls", "queue_limit"
+    option, variable = limit.replace("_", "-"), limit.upper()
+    return f"{what}, its limit: start workers, or raise {limit}= (--{option}, TOOLONCE_{variable})"
 
 
 def _admitted(key: str, answer: list[Any]) -> Outcome:

@@ -14,6 +14,7 @@
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
 <ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue
 <ns>:crowded           set     limits that calls wait for
+<ns>:queued_by_tenant  hash    tenant -> its queued calls
 <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
 <ns>:followers:<key>   set     calls that run only after this one succeeded
 <ns>:without:<tool>    set     calls held because no worker serves the tool

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Generator, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from ..store import operators, reading
 from ..store.aborted import note_aborted
@@ -24,6 +24,7 @@ from ..store.validation import Heavy
 from .batch import BatchView, changes
 from .client import noted, url_from_environment
 from .provider import Aborted
+from .queue_limits import QueueLimits, complete
 from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -44,6 +45,7 @@ class AsyncClient:
         namespace: str = "toolonce",
         tenant: str = "",
         keyring: Keyring | None = None,
+        **limits: Unpack[QueueLimits],
     ) -> None:
         self._lent = isinstance(url, AsyncConnection)
         self._connection = (
@@ -52,7 +54,7 @@ class AsyncClient:
             else AsyncConnection(url or url_from_environment(), namespace=namespace, connections=CONNECTIONS)
         )
         keys = keyring if keyring is not None else Keyring.from_environment()
-        self.terms = Terms(self._connection.space, scope, tenant, keys)
+        self.terms = Terms(self._connection.space, scope, tenant, keys, **complete(limits))
         self._specs = SpecCache()
         self._wakeups = AsyncWakeups(self._connection)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from ..store import operators, reading
 from ..store.aborted import note_aborted
@@ -22,6 +22,7 @@ from ..store.validation import Heavy
 from ..store.waiting import Wakeups
 from .batch import Batch
 from .provider import Aborted
+from .queue_limits import QueueLimits, complete
 from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -38,6 +39,7 @@ class Client:
         scope: the tenant and conversation in which turn ids are unique. From your credentials, never from the model.
         tenant: whose limits count; by default the scope up to the first ``/``.
         keyring: by default the keys in ``TOOLONCE_KEYS``.
+        limits: ``queue_limit=`` and ``tenant_queue_limit=``, most calls that may wait; see `queue_limits.QueueLimits`.
 
     Raises:
         StoreMisuse: no Redis is named, or scope or tenant is no UTF-8 text.
@@ -51,13 +53,14 @@ class Client:
         namespace: str = "toolonce",
         tenant: str = "",
         keyring: Keyring | None = None,
+        **limits: Unpack[QueueLimits],
     ) -> None:
         self._lent = isinstance(url, Connection)
         self._connection = (
             url if isinstance(url, Connection) else Connection(url or url_from_environment(), namespace=namespace)
         )
         keys = keyring if keyring is not None else Keyring.from_environment()
-        self.terms = Terms(self._connection.space, scope, tenant, keys)
+        self.terms = Terms(self._connection.space, scope, tenant, keys, **complete(limits))
         self._specs = SpecCache()
         self._wakeups = Wakeups(self._connection)
 

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Generator, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from redis.exceptions import NoPermissionError, ReadOnlyError, RedisError, ResponseError
 
@@ -38,6 +38,7 @@ from .errors import StreamError
 from .inbox_entry import ENTRY_BYTES, read_entry
 from .inbox_heavy import HeavyEntries, KeptAside
 from .inbox_tenants import Tenants
+from .queue_limits import QueueLimits, complete
 from .submission import SpecCache, Step, Submitting, Terms
 
 GROUP = "toolonce"
@@ -49,8 +50,6 @@ RETRY_MS = 1_000
 """After which an entry that must wait, for room or for a worker, is tried again."""
 TRIES = 5
 """Times that an entry is handed out to consumers that fail or die of it, before it is quarantined."""
-QUEUE_LIMIT = 100_000
-"""Calls a queue may hold before entries for it wait in their inbox."""
 SWEEP_S = 5.0
 """How often the entries of dead consumers are looked for."""
 _BOUNDS = Bounds(ENTRY_BYTES, step_bytes=16 << 20, entries=8, in_hand=200, mine_ms=RETRY_MS, others_ms=IDLE_MS)
@@ -67,11 +66,19 @@ class Consumer:
     Args:
         name: of this consumer in the group; unique among live ones.
         tenants: only these; by default all that are listed in ``<ns>:inboxes``.
+        limits: most calls that may wait, see `queue_limits.QueueLimits`; beyond them entries wait in their inbox.
     """
 
     def __init__(
-        self, connection: Connection, *, name: str, keyring: Keyring | None = None, tenants: tuple[str, ...] = ()
+        self,
+        connection: Connection,
+        *,
+        name: str,
+        keyring: Keyring | None = None,
+        tenants: tuple[str, ...] = (),
+        **limits: Unpack[QueueLimits],
     ) -> None:
+        self.limits = complete(limits)
         self._connection = connection
         self._space = connection.space
         self._reader = Reader(GROUP, name)
@@ -223,7 +230,7 @@ class Consumer:
     def _admit(self, place: InboxEntry, delivered: Delivered) -> bool:
         entry = read_entry(delivered.fields, self._keyring, size=delivered.size)
         scope = f"{delivered.tenant}/{entry.scope}"
-        terms = Terms(self._space, scope, delivered.tenant, self._keyring, QUEUE_LIMIT, watermark=self._watermark)
+        terms = Terms(self._space, scope, delivered.tenant, self._keyring, watermark=self._watermark, **self.limits)
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
         return self._ended(delivered, submitting.steps(self._specs))
 

@@ -27,6 +27,7 @@ from ..store.validation import Heavy
 from .answering import tell_answers
 from .arguments import encodable
 from .judging import Asked, Judge
+from .queue_limits import DEFAULTS
 from .tracing import traceparent
 from .turn import RejectedCall, ToolCall, TurnResult
 
@@ -48,7 +49,7 @@ class Terms:
     Attributes:
         scope: the tenant and conversation in which turn ids are unique; from the harness, never from the model.
         tenant: whose limits count; by default the scope up to the first ``/``.
-        queue_limit: most calls that a queue may hold before admission is refused; 0 for no limit.
+        queue_limit, tenant_queue_limit: see `queue_limits`.
         trace: a W3C traceparent that the worker goes on with; "" for none.
         watermark: the highest fence that this harness has seen in any answer of the namespace.
 
@@ -60,7 +61,8 @@ class Terms:
     scope: str
     tenant: str = ""
     keyring: Keyring = field(default_factory=Keyring)
-    queue_limit: int = 100_000
+    queue_limit: int = DEFAULTS["queue_limit"]
+    tenant_queue_limit: int = DEFAULTS["tenant_queue_limit"]
     trace: str = ""
     watermark: FenceWatermark = field(default_factory=FenceWatermark, compare=False)
 
@@ -237,7 +239,8 @@ class Submitting:
                     raise
                 cache.forget()  # by the specs of now it may need no keys
                 continue
-            request = Request(request_id, self.terms.queue_limit, self.entry, specs.version, self.terms.watermark)
+            limits = self.terms.queue_limit, self.terms.tenant_queue_limit
+            request = Request(request_id, *limits, self.entry, specs.version, self.terms.watermark)
             reach("before_admit")
             admitted: tuple[Outcome, ...] | None = yield admit(self.terms.space, turn, new, request=request)
             reach("after_admit_reply_lost")  # to a harness that dies here it is lost

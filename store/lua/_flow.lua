@@ -209,6 +209,9 @@ function transition(call, from, to, event, more)
   if to == 'held' then
     redis.call('HSET', 'rq:job:' .. about.job, 'status', 'deferred')
   end
+  if to == 'queued' then
+    count_queued(about.tenant, 1)
+  end
   move(call, from, to, event, more)
   if to == 'unknown' then
     redis.call('ZADD', root .. 'readback:' .. event.tool, whole(now), call)

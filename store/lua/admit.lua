@@ -3,11 +3,12 @@
 -- KEYS[1] = root of the namespace
 -- ARGV    = highest fence that the harness has seen, request id, turn key, most calls a queue may hold (0: no limit),
 --           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,
---           answer stream (the inbox four: "" for none), number of job fields, the job hash as field, value, ...,
+--           answer stream (the inbox four: "" for none), most queued calls of a tenant (0: no limit), number of job fields,
+--           the job hash as field, value, ...,
 --           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
 --           number of predecessors, their call keys, number of tools that it comes after, their names,
 --           number of record fields, the record as field, value, ...
--- RETURNS {"full", "queue", name} | {"full", "memory"} | {"specs"} (others are published by now)
+-- RETURNS {"full", "queue" | "tenant", name} | {"full", "memory"} | {"specs"} (others are published by now)
 --         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer}}
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 local request, turn_key, queue_limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -17,7 +18,8 @@ local CONFLICT = cjson.encode({ code = 'conflict',
   message = 'this call id was used in this turn with another tool or other arguments; not run' })
 -- When this submission came, in microseconds: a turn that comes in several has its calls in the order of these.
 local came_at = clock[1] .. string.format('%06d', tonumber(clock[2]))
-local at = 9
+local tenant_limit, queued_by = tonumber(ARGV[10]), nil
+local at = 10
 local function take()
   at = at + 1
   return ARGV[at]
@@ -104,10 +106,16 @@ local fence = highest_fence(tonumber(ARGV[1]))
 local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back')
 local was_short, has_lost_writes = flags[1], flags[2]
 local function full_for(spec)
-  if queue_limit == 0 or spec.state == 'refused' then
+  local asked = spec.asked
+  if spec.state == 'refused' then
     return nil
-  elseif redis.call('LLEN', queue_key(spec.asked.queue)) >= queue_limit then
-    return { 'full', 'queue', spec.asked.queue }
+  elseif queue_limit > 0 and redis.call('LLEN', queue_key(asked.queue)) >= queue_limit then
+    return { 'full', 'queue', asked.queue }
+  elseif tenant_limit > 0 then
+    queued_by = queued_by or tonumber(redis.call('HGET', root .. 'queued_by_tenant', asked.tenant) or '0')
+    if queued_by >= tenant_limit then
+      return { 'full', 'tenant', asked.tenant }
+    end
   end
 end
 
@@ -229,6 +237,7 @@ local function admit(spec)
   end
   if state == 'queued' then
     await_worker(call, asked, more)
+    count_queued(asked.tenant, 1)
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
   if asked.hold_duplicates and state ~= 'refused' then

@@ -70,7 +70,7 @@ end
 local fence = redis.call('INCR', root .. 'fence')
 local attempt = tonumber(run[13]) + 1
 event.fence, event.attempt = fence, attempt
-leave_queue(call, 'running', { queue = queue, waits = waits, woken = woken, deadline_at = deadline_at })
+leave_queue(call, 'running', { queue = queue, tenant = tenant, waits = waits, woken = woken, deadline_at = deadline_at })
 move(call, 'queued', 'running', event, { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now),
   'begun', 0, 'attempt', attempt, 'lease', lease })
 for _, limit in ipairs(taken) do

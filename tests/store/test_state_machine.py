@@ -68,12 +68,15 @@ class StoreMachine(RuleBasedStateMachine):
     def cap(self, cap: int | None) -> None:
         self.send(limit(self.space, {"tool:pay": cap, "tool:look": cap}))
 
-    @rule(target=calls, tool=st.sampled_from(sorted(TOOLS)), lane=st.sampled_from(["", "", "lane"]), held=st.booleans())
-    def submit(self, tool: str, lane: str, held: bool) -> str:
+    @rule(
+        target=calls, tool=st.sampled_from(sorted(TOOLS)), lane=st.sampled_from(["", "", "lane"]), held=st.booleans(),
+        tenant=st.sampled_from(["", "acme", "umbrella"]),
+    )  # fmt: skip
+    def submit(self, tool: str, lane: str, held: bool, tenant: str) -> str:
         self.submitted += 1
         lanes = (lane,) if lane else ()
         why = "approval" if held and tool == "pay" else ""
-        return self.scene.submit(f"call-{self.submitted}", of=TOOLS[tool], lanes=lanes, held=why)
+        return self.scene.submit(f"call-{self.submitted}", of=TOOLS[tool], lanes=lanes, held=why, tenant=tenant)
 
     @rule(target=calls, first=calls)
     def submit_follower(self, first: str) -> str:

@@ -327,7 +327,7 @@ def test_a_full_queue_holds_up_no_other_tenant_and_no_other_queue(
     box: Inbox, bench: Bench, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.scene.publish(PAY, spec("slow", queue="slow"))
-    monkeypatch.setattr(inbox, "QUEUE_LIMIT", 1)
+    consumer.limits["queue_limit"] = 1
     monkeypatch.setattr(inbox, "RETRY_MS", 0)
     full = [box.add(scope="talk", turn=f"s{n}", calls=[{"name": "slow"}]) for n in range(2)]
     others = [box.add(scope="talk", turn="p", calls=[pay(1)])]

@@ -195,7 +195,7 @@ def test_entries_that_wait_for_room_take_no_more_than_a_bounded_number_into_hand
     box: Inbox, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """faults 13"""
-    monkeypatch.setattr(inbox, "QUEUE_LIMIT", 1)
+    consumer.limits["queue_limit"] = 1
     for number in range(300):
         box.add(scope="talk", turn=str(number), calls=[pay(number)])
     for _ in range(60):
@@ -203,7 +203,7 @@ def test_entries_that_wait_for_room_take_no_more_than_a_bounded_number_into_hand
 
     assert box.redis.xpending(box.key, GROUP)["pending"] <= 200
     assert box.quarantined() == []
-    monkeypatch.setattr(inbox, "QUEUE_LIMIT", 1000)
+    consumer.limits["queue_limit"] = 1000
     while consumer.step(0.01):
         pass
     assert box.bench.admitted == 300

@@ -6,6 +6,7 @@ Written from the catalogue of keys in store/keys.py and the guarantees, on purpo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from tests.support.clocked_store import ClockedStore
@@ -68,7 +69,7 @@ def audit(store: ClockedStore) -> None:
     index = Index(store)
     undocumented = {key for key in index.keys if not _DOCUMENTED.fullmatch(key)}
     assert not undocumented, f"keys that store/keys.py does not know: {undocumented}"
-    for check in (_states, _counters, _running, _queued, _held, _limits, _lanes, _followers):
+    for check in (_states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _lanes, _followers):
         check(index)
 
 
@@ -115,6 +116,11 @@ def _queued(index: Index) -> None:
     assert not wrong, f"a queued call, and no other, waits in exactly one place: {wrong}"
     late = index.zset("deadlines").keys() - index.in_state("queued").keys()
     assert all(index.records[call]["reason"] == "no_worker" for call in late), "deadlines of calls that do not wait"
+
+
+def _queued_by_tenant(index: Index) -> None:
+    counted = {tenant: int(number) for tenant, number in index.hash("queued_by_tenant").items()}
+    assert counted == Counter(record["tenant"] for record in index.in_state("queued").values())
 
 
 def _held(index: Index) -> None:
