@@ -6,7 +6,7 @@ A float stands for the shortest decimal text that gives it back, which is what w
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any
 
 Spend = Callable[[int], None]
@@ -15,6 +15,10 @@ _EXACT_BELOW = 2.0**53
 """Below it each float that is whole is exactly that integer; above it the float and its text part ways."""
 _BITS_PER_STEP = 64
 _LETTERS_PER_STEP = 64
+_STEPS_OF_DECIMALS = 8
+_BITS_OF_DECIMALS_PER_STEP = 256
+_STEPS_OF_VALUE = 3
+"""For each value that is written out to be compared."""
 
 
 def exact(number: float) -> int | float:
@@ -24,7 +28,7 @@ def exact(number: float) -> int | float:
     """
     if isinstance(number, int) or abs(number) < _EXACT_BELOW or number - number != 0:
         return number
-    return int(Fraction(repr(number)))
+    return int(Decimal(repr(number)))
 
 
 def is_multiple(number: float, divisor: float, spend: Spend) -> bool:
@@ -35,11 +39,15 @@ def is_multiple(number: float, divisor: float, spend: Spend) -> bool:
             return number % divisor == 0
     elif number - number != 0:
         return False
-    return (_fraction(number) / _fraction(divisor)).denominator == 1
+    above, below = _ratio(number)
+    divisor_above, divisor_below = _ratio(divisor)
+    spend(_STEPS_OF_DECIMALS + (above.bit_length() + divisor_below.bit_length()) // _BITS_OF_DECIMALS_PER_STEP)
+    return (above * divisor_below) % (below * divisor_above) == 0
 
 
-def _fraction(number: float) -> Fraction:
-    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
+def _ratio(number: float) -> tuple[int, int]:
+    """The decimal that is written for a number, as a fraction."""
+    return (number, 1) if isinstance(number, int) else Decimal(repr(number)).as_integer_ratio()
 
 
 def canonical(value: Any, spend: Spend) -> str:
@@ -59,7 +67,7 @@ def canonical(value: Any, spend: Spend) -> str:
 def _write(value: Any, put: Callable[[str], None], spend: Spend) -> None:
     match value:
         case str():
-            spend(1 + len(value) // _LETTERS_PER_STEP)
+            spend(_STEPS_OF_VALUE + len(value) // _LETTERS_PER_STEP)
             put(f"s{len(value)}:{value}")
         case bool() | None:
             spend(1)
@@ -67,16 +75,16 @@ def _write(value: Any, put: Callable[[str], None], spend: Spend) -> None:
         case int() | float():
             whole = exact(value)
             is_whole = isinstance(whole, int) or whole.is_integer()
-            spend(1 + (whole.bit_length() // _BITS_PER_STEP if isinstance(whole, int) else 0))
+            spend(_STEPS_OF_VALUE + (whole.bit_length() // _BITS_PER_STEP if isinstance(whole, int) else 0))
             put(f"n{int(whole):x};" if is_whole else f"n{whole!r};")
         case list():
-            spend(1)
+            spend(_STEPS_OF_VALUE)
             put("[")
             for item in value:
                 _write(item, put, spend)
             put("]")
         case dict():
-            spend(1 + len(value))
+            spend(_STEPS_OF_VALUE + len(value))
             put("{")
             for name in sorted(value):
                 _write(name, put, spend)

@@ -87,7 +87,7 @@ def test_heavy_entries_of_one_tenant_are_all_admitted_one_after_the_other(
     for _ in range(20):  # each look hands them out again, and none of that counts
         consumer.step(0.01)
     gate.touch()
-    wait_until(lambda: (consumer.step(0.01) and False) or consumer.admitted == 5)
+    step_until(consumer, lambda: consumer.admitted == 5)
 
     assert consumer.quarantined == 0
     assert bench.admitted == 6
