@@ -130,10 +130,16 @@ def move_of(event: dict[str, Any]) -> str:
 
 
 def actor_of(event: dict[str, Any]) -> str:
-    """By whom and why, under which fence."""
+    """By whom and why, under which fence; of an attempt that an exception ended, which one and where."""
     parts = [str(event[name]) for name in ("actor", "reason") if event.get(name)]
+    parts += [_raised(event["exception"])] if event.get("exception") else []
     parts += [f"{name} {event[name]}" for name in ("fence", "attempt") if event.get(name) not in (None, "", "0")]
     return ", ".join(parts)
+
+
+def _raised(exception: dict[str, Any]) -> str:
+    words = f"{exception.get('type')}: {exception.get('message', '')}".removesuffix(": ")
+    return f"{words} ({exception['file']}:{exception['line']})" if exception.get("file") else words
 
 
 def _parsed(stored: str | None) -> Any:

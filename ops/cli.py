@@ -40,6 +40,7 @@ MODULES = (
     "doctor",
     "metrics",
     "tools",
+    "keys",
     "purge",
 )
 """In the order of `--help`: first what runs things, then what looks, then what acts."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..store.admission import Identified, lookup
 from ..store.keyring import Keyring
-from ..store.sealing import unseal
+from ..store.sealing import Sealer
 from ..store.states import State
 from ..stream.submission import Terms, asked_of, identified, usable_turn_id
 from . import outcome_view, render, targets
@@ -101,8 +101,10 @@ def _identity(call: Record, keyring: Keyring) -> Identified:
     stored = call.stored
     if stored.get("forgotten"):
         return Identified(call.key, (stored["fp"],))  # nothing is left to make a fingerprint from
-    arguments = unseal(json.loads(stored.get("args") or "{}"), keyring)
-    tool = stored.get("tool", "")
+    arguments, tool = json.loads(stored.get("args") or "{}"), stored.get("tool", "")
+    if stored.get("secret") == "1":
+        sealer = Sealer(keyring, stored.get("tenant", ""), tool)
+        arguments, _ = sealer.open_arguments(arguments, (), as_came=True)
     if isinstance(arguments, dict) and "$rejected" in arguments:
         return Identified(call.key, keyring.raw_fingerprints(tool, arguments["$rejected"]))
     if stored.get("kind") == "custom":

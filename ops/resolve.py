@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..store.keyring import Keyring
 from ..store.operators import Seen, resolve
 from ..store.outcomes import Failure
-from ..store.sealing import seal
+from ..store.sealing import Sealer
 from ..store.specs import published
 from ..store.states import State
 from . import actor, render
@@ -94,5 +94,6 @@ def _stored(connection: Connection, found: Record, value: object) -> str:
     """The value as it is stored: where the tool has secret results, they are sealed like the tool's own."""
     spec = connection.run(published(connection.space)).tools.get(found.stored.get("tool", ""))
     if spec and spec.secret_result:
-        value = seal(value, spec.secret_result, Keyring.from_environment())
+        sealer = Sealer(Keyring.from_environment(), found.stored.get("tenant", ""), spec.name)
+        value = sealer.seal_result(value, spec.secret_result)
     return json.dumps(value)

@@ -16,6 +16,7 @@ from .errors import StoreFull
 from .fence_watermark import FenceWatermark
 from .keys import Namespace
 from .outcomes import Failure, Outcome
+from .plain import plain_value
 from .pointers import job_fields
 from .query import Query
 from .scripts import Arg, Invocation, load
@@ -221,7 +222,7 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
     optional = {
         "call_id": call.call_id,
         "lanes": "\n".join(call.lanes) or None,
-        "echo": json.dumps(call.echo) if call.echo else None,
+        "echo": json.dumps(plain_value(call.echo)) if call.echo else None,
         "error": failure_json(call.refusal) or None,
         "trace": call.trace or None,
         "hold_duplicates": 1 if spec.hold_duplicates else None,

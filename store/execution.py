@@ -7,7 +7,8 @@ past the lease; none can overwrite what a successor, or an operator, has written
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ class _Told(NamedTuple):
     trace: str | None
     claimed_at: str | None
     approved: str | None
+    kid: str | None
 
 
 RUN_FIELDS = _Told._fields
@@ -72,6 +74,7 @@ class Run:
         deadline_at: ms of Redis time, None for none.
         claimed_at: ms of Redis time; with the deadline it gives the time left, whatever this machine's clock says.
         approved: a person has decided that this run may be; that it is no repeat is another question.
+        key_id: of the key that sealed its secret fields.
     """
 
     call: str
@@ -98,6 +101,7 @@ class Run:
     trace: str = ""
     claimed_at: int = 0
     approved: bool = False
+    key_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,7 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         trace=told.trace or "",
         claimed_at=int(told.claimed_at or 0),
         approved=told.approved == "1",
+        key_id=told.kid or "",
     )
 
 
@@ -211,8 +216,14 @@ class Settled:
     state: State | None = field(default=None)
 
 
-def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
-    """Store the outcome under the run's fence. The first outcome stands; repeats answer the same."""
+def settle(
+    space: Namespace, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
+) -> Invocation[Settled]:
+    """Store the outcome under the run's fence. The first outcome stands; repeats answer the same.
+
+    Args:
+        raised: the exception that ended the attempt, for the history: ``{"type", "message"?, "file", "line"}``.
+    """
     args = (
         *_who(run),
         ending.state,
@@ -220,6 +231,7 @@ def settle(space: Namespace, run: Run, ending: Ending) -> Invocation[Settled]:
         failure_json(ending.failure),
         ending.marks,
         run.worker,
+        _raised_json(raised),
     )
 
     def read(reply: list[bytes]) -> Settled:
@@ -234,14 +246,22 @@ def release(space: Namespace, run: Run, *, held: str = "", approval_ms: int = 0)
     return _release(space, run, ("release", approval_ms, held, ""))
 
 
-def retry_later(space: Namespace, run: Run, *, delay_ms: int, failure: Failure) -> Invocation[str]:
-    """Queue the call for another attempt after a wait; no lease is held meanwhile. The new state, or "lost"."""
-    return _release(space, run, ("retry_later", delay_ms, "", failure_json(failure)))
+def retry_later(
+    space: Namespace, run: Run, *, delay_ms: int, failure: Failure, raised: Mapping[str, Any] | None = None
+) -> Invocation[str]:
+    """Queue the call for another attempt after a wait; no lease is held meanwhile. The new state, or "lost".
+
+    `raised` is `settle`'s."""
+    return _release(space, run, ("retry_later", delay_ms, "", failure_json(failure)), _raised_json(raised))
 
 
-def _release(space: Namespace, run: Run, how: tuple[Arg, ...]) -> Invocation[str]:
+def _raised_json(raised: Mapping[str, Any] | None) -> str:
+    return json.dumps(raised) if raised else ""
+
+
+def _release(space: Namespace, run: Run, how: tuple[Arg, ...], raised: str = "") -> Invocation[str]:
     """`how`: operation, wait in ms, held reason, error JSON."""
-    args = (*_who(run), *how, run.worker)
+    args = (*_who(run), *how, run.worker, raised)
 
     def read(reply: list[bytes]) -> str:
         return reply[1].decode() if reply[0] == b"released" else "lost"

@@ -1,8 +1,9 @@
 """The keys of an installation: fingerprints are keyed and secret fields encrypted with the newest; the older ones are
 still understood, so that a rotation causes no false conflict and loses nothing.
 
-`TOOLONCE_KEYS=new,old`: each a text of at least 16 characters, the newest first. Each text gives two keys by
-HKDF-like derivation: one for HMAC, one for Fernet. Pure; reads the environment only in `from_environment`.
+`TOOLONCE_KEYS=new,old`: each a text of at least 16 characters, the newest first. Each text gives keys by HKDF-like
+derivation: one for HMAC, one for Fernet, and for each tenant one more for Fernet, which seals its inbox entries and
+opens nothing else. Pure; reads the environment only in `from_environment`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ class Key:
     @property
     def for_encryption(self) -> Fernet:
         return Fernet(base64.urlsafe_b64encode(self._derive("encryption")))
+
+    def for_entries(self, tenant: str) -> str:
+        """The Fernet key of a tenant's inbox entries, as its harnesses are given it."""
+        derived = hmac.new(self.secret, f"toolonce/2/entry/{tenant}".encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(derived).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,35 @@ class Keyring:
         except InvalidToken as error:
             raise KeyringMissing(f"a secret field was sealed with a key that {VARIABLE} no longer lists") from error
 
+    def entry_key(self, tenant: str) -> str:
+        """What a harness of this tenant seals its inbox entries with: 32 bytes in base64url, by the newest key.
+
+        Raises:
+            KeyringMissing: there are no keys.
+        """
+        self._require_keys()
+        return self.keys[0].for_entries(tenant)
+
+    def open_entry(self, token: str, tenant: str) -> str:
+        """The text of an inbox entry that was sealed for this tenant, under any of the keys.
+
+        Raises:
+            KeyringMissing: there are no keys, or the token was sealed with none of them, or for another tenant.
+        """
+        self._require_keys()
+        keys = MultiFernet([Fernet(key.for_entries(tenant)) for key in self.keys])
+        try:
+            return keys.decrypt(token.encode()).decode()
+        except InvalidToken as error:
+            raise KeyringMissing(
+                f"the entry was not sealed with the entry key of tenant {tenant} under any key of {VARIABLE}; "
+                f"see `toolonce keys seal --tenant {tenant}`"
+            ) from error
+
     def _fernet(self) -> MultiFernet:
+        self._require_keys()
+        return MultiFernet([key.for_encryption for key in self.keys])
+
+    def _require_keys(self) -> None:
         if not self.keys:
             raise KeyringMissing(f"secret fields need keys: set {VARIABLE}, for example to `openssl rand -hex 32`")
-        return MultiFernet([key.for_encryption for key in self.keys])

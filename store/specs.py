@@ -44,7 +44,8 @@ class ToolSpec:
         after: tools whose calls in the same turn must succeed first: those that stand before it in its submission, and
             those that are stored already. One that is submitted later is not waited for.
         approval: ``never``, ``always`` or ``hook`` (the worker's authorize hook decides).
-        secret: names of argument fields that are kept encrypted and shown masked.
+        secret: names of argument fields that are kept encrypted and shown masked. secret_result: of result fields.
+        opens_in: secret result field -> argument fields (``tool.field``) in which its sealed value is opened again.
         begins: the handler says ``call.begin()`` before its effect.
         reads_back: the tool has a ``reconcile``.
         hold_duplicates: a call that equals an open one of its scope, under another key, waits for a person's word.
@@ -66,6 +67,7 @@ class ToolSpec:
     approval_ms: int = 86_400_000
     secret: tuple[str, ...] = ()
     secret_result: tuple[str, ...] = ()
+    opens_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
     begins: bool = False
     reads_back: bool = False
     rerun_absent: bool = False

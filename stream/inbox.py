@@ -228,7 +228,7 @@ class Consumer:
         return True
 
     def _admit(self, place: InboxEntry, delivered: Delivered) -> bool:
-        entry = read_entry(delivered.fields, self._keyring, size=delivered.size)
+        entry = read_entry(delivered.fields, self._keyring, delivered.tenant, size=delivered.size)
         scope = f"{delivered.tenant}/{entry.scope}"
         terms = Terms(self._space, scope, delivered.tenant, self._keyring, watermark=self._watermark, **self.limits)
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)

@@ -7,15 +7,16 @@ body     the provider's bytes, with `dialect`; `streamed` is 0 for a response th
          `max_tokens` the limit of output tokens that its request set
 ordered  1: the calls of this turn run strictly one after the other
 intent   JSON object: position -> key of the harness's own
-sealed   1: `calls` or `body` is a token made with the installation's keyring
+sealed   1: `calls` or `body` is a token made with the tenant's entry key
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ..store.errors import KeyringMissing, TurnIdMissing
 from ..store.keyring import Keyring
@@ -32,6 +33,7 @@ ENTRY_BYTES = 32 << 20
 Stored with JSON escapes, and sealed, it is still far from the 512 MB at which a server drops the connection."""
 KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens ordered intent sealed".split())
 Fields = Mapping[bytes, bytes]
+_Open = Callable[[str], str]
 _POSITION = re.compile("0|[1-9][0-9]{0,8}")
 _TOKENS = re.compile("[1-9][0-9]{0,11}")
 
@@ -52,8 +54,9 @@ class Entry:
     sealed: bool
 
 
-def read_entry(fields: Fields | None, keyring: Keyring, *, size: int = 0) -> Entry:
-    """Read an entry's fields; None stands for those of an entry of `size` bytes, which is too large to be handed out.
+def read_entry(fields: Fields | None, keyring: Keyring, tenant: str, *, size: int = 0) -> Entry:
+    """Read the fields of a tenant's entry; None stands for those of an entry of `size` bytes, which is too large to be
+    handed out.
 
     Raises:
         Unreadable: something is missing, unknown or of the wrong shape, or the turn did not complete.
@@ -61,7 +64,7 @@ def read_entry(fields: Fields | None, keyring: Keyring, *, size: int = 0) -> Ent
     if fields is None:
         raise Unreadable(f"the entry has {size:,} bytes; at most {ENTRY_BYTES:,} are read")
     try:
-        return _read(fields, keyring)
+        return _read(fields, partial(keyring.open_entry, tenant=tenant))
     except TurnIdMissing as error:
         raise Unreadable(f"field 'turn' is missing: your own step id, the same on every repeat ({error})") from error
     except Unreadable:
@@ -70,7 +73,7 @@ def read_entry(fields: Fields | None, keyring: Keyring, *, size: int = 0) -> Ent
         raise Unreadable(str(error)) from error
 
 
-def _read(fields: Fields, keyring: Keyring) -> Entry:
+def _read(fields: Fields, open_: _Open) -> Entry:
     if strange := sorted(name.decode("utf-8", "replace") for name in fields.keys() - KNOWN):
         raise Unreadable(f"unknown field {strange[0]!r}; known: {', '.join(sorted(k.decode() for k in KNOWN))}")
     if (b"calls" in fields) == (b"body" in fields):
@@ -78,9 +81,9 @@ def _read(fields: Fields, keyring: Keyring) -> Entry:
     if b"calls" in fields and b"max_tokens" in fields:
         raise Unreadable("field 'max_tokens' belongs to 'body': it says how the response was asked for")
     if b"calls" in fields:
-        calls, came = calls_from_json(_opened(fields, b"calls", keyring).decode()), None
+        calls, came = calls_from_json(_opened(fields, b"calls", open_).decode()), None
     else:
-        result = _decoded(fields, _opened(fields, b"body", keyring))
+        result = _decoded(fields, _opened(fields, b"body", open_))
         calls, came = asked_of(result), result.turn_id
     return Entry(
         scope=_text(fields, b"scope"),
@@ -111,8 +114,8 @@ def _tokens(fields: Fields) -> int | None:
     return int(text)
 
 
-def _opened(fields: Fields, name: bytes, keyring: Keyring) -> bytes:
-    return keyring.decrypt(_text(fields, name)).encode() if _flag(fields, b"sealed") else fields[name]
+def _opened(fields: Fields, name: bytes, open_: _Open) -> bytes:
+    return open_(_text(fields, name)).encode() if _flag(fields, b"sealed") else fields[name]
 
 
 def _text(fields: Fields, name: bytes) -> str:

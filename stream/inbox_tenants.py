@@ -39,7 +39,7 @@ class Tenants:
 
     def __init__(self, connection: Connection, configured: Sequence[str] = ()) -> None:
         self._connection = connection
-        self._configured = list(filter(_is_tenant, configured))
+        self._configured = list(filter(is_tenant, configured))
         self._is_listed = not configured
         self._cursor = 0
         self._active: dict[str, str] = {}  # tenant -> last entry of its empty inbox, or ""; the longest unserved first
@@ -84,7 +84,7 @@ class Tenants:
         cursor, names = self._connection.command("SSCAN", self._connection.space.inboxes, self._cursor, "COUNT", WINDOW)
         self._cursor = int(cursor)
         good = {name: name.decode(errors="surrogateescape") for name in names}
-        strange = [name for name, text in good.items() if not _is_tenant(text)]
+        strange = [name for name, text in good.items() if not is_tenant(text)]
         if strange:
             log.warning(
                 "%d names that list an inbox are taken off the list, the first is %.100a: "
@@ -121,5 +121,5 @@ class Tenants:
                 log.warning("the inbox of tenant %s cannot be read: %s", tenant, why)
 
 
-def _is_tenant(name: str) -> bool:
+def is_tenant(name: str) -> bool:
     return bool(_TENANT.fullmatch(name)) and name.isprintable()

@@ -11,11 +11,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..store import ordering, sealing
+from ..store import ordering
 from ..store.admission import Identified, NewCall
 from ..store.errors import KeyringMissing
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
+from ..store.sealing import Sealer, clear
 from ..store.specs import Published, ToolSpec
 from ..store.validation import Heavy, judge_here
 
@@ -47,6 +48,7 @@ class Judge:
     """Applies the published specs to the new calls of one turn.
 
     Attributes:
+        tenant: whose calls they are; sealed values of another's are not opened.
         came_clear: the calls lay unsealed in an inbox, so tools with secret fields are refused.
     """
 
@@ -54,6 +56,7 @@ class Judge:
     keyring: Keyring
     scope: str
     turn_key: str
+    tenant: str = ""
     ordered: bool = False
     trace: str = ""
     came_clear: bool = False
@@ -80,13 +83,14 @@ class Judge:
         self, position: int, call: Asked, identity: Identified, earlier: dict[str, list[str]]
     ) -> Generator[Heavy, Failure | None, NewCall]:
         spec = self.specs.tools.get(call.tool)
-        verdict = self._refusal(call, spec)
+        asked = self._accepted(call, spec)
+        verdict = self._refusal(call, spec, clear(asked) if spec and spec.secret else asked)
         refusal = (yield verdict) if isinstance(verdict, Heavy) else verdict
         runs = spec is not None and refusal is None
         return NewCall(
             identity=identity,
             tool=call.tool,
-            arguments=self._stored_arguments(call, spec),
+            arguments=self._stored_arguments(call, spec, asked),
             position=position,
             call_id=call.call_id,
             spec=spec,
@@ -102,7 +106,18 @@ class Judge:
             trace=self.trace,
         )
 
-    def _refusal(self, call: Asked, spec: ToolSpec | None) -> Failure | Heavy | None:
+    def _accepted(self, call: Asked, spec: ToolSpec | None) -> Any:
+        """The arguments, with the sealed values in them opened that may be; any other token stays the text it is."""
+        if spec is None or not spec.secret or call.rejected:
+            return call.named_arguments
+        return self._sealer(spec).accept(call.named_arguments, spec.secret, self.specs.tools)
+
+    def _sealer(self, spec: ToolSpec) -> Sealer:
+        if not self.keyring.keys:
+            raise KeyringMissing(f"tool {spec.name!r} has secret fields: set TOOLONCE_KEYS where you submit its calls")
+        return Sealer(self.keyring, self.tenant, spec.name)
+
+    def _refusal(self, call: Asked, spec: ToolSpec | None, arguments: Any) -> Failure | Heavy | None:
         if call.rejected:
             details = {"reason": call.rejected}
             return Failure("invalid_arguments", f"the arguments are no usable JSON object: {call.rejected}", details)
@@ -112,19 +127,14 @@ class Judge:
             return Failure("unknown_tool", words, {"tools": known})
         if spec.secret and self.came_clear:
             return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")
-        return judge_here(spec.schema, call.named_arguments)
+        return judge_here(spec.schema, arguments)
 
-    def _stored_arguments(self, call: Asked, spec: ToolSpec | None) -> str:
+    def _stored_arguments(self, call: Asked, spec: ToolSpec | None, arguments: Any) -> str:
         if call.rejected:
             # Text that could not be read may hold a secret in any place; nobody needs it again.
             return json.dumps({"$rejected": "" if spec and spec.secret else call.arguments})
-        arguments = call.named_arguments
         if spec and spec.secret:
-            if not self.keyring.keys:
-                raise KeyringMissing(
-                    f"tool {call.tool!r} has secret fields: set TOOLONCE_KEYS where you submit its calls"
-                )
-            arguments = sealing.seal(arguments, spec.secret, self.keyring)
+            arguments = self._sealer(spec).seal_arguments(arguments, spec.secret)
         return json.dumps(arguments, separators=(",", ":"))
 
     def _lanes(self, call: Asked, spec: ToolSpec) -> tuple[str, ...]:

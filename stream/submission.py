@@ -253,7 +253,7 @@ class Submitting:
     def _judge(self, specs: Published, turn: Turn) -> Judge:
         terms = self.terms
         return Judge(
-            specs, terms.keyring, terms.scope, turn.key,
+            specs, terms.keyring, terms.scope, turn.key, turn.tenant,
             ordered=self.ordered, trace=terms.trace or traceparent(), came_clear=self.came_clear,
         )  # fmt: skip
 

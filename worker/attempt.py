@@ -5,7 +5,6 @@ The guarantee is kept here and in `policy`. Knows no RQ, no slot and no way in w
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from ..store.errors import StoreUnavailable
 from ..store.execution import Ending, Run, Settled, interrupt, retry_later, settle
 from ..store.keyring import Keyring
 from ..store.scripts import Invocation
-from ..store.sealing import scrub, scrub_value, seal
 from ..store.states import State
 from .call import context_of
 from .ends import End, Kind
@@ -82,16 +80,18 @@ class Attempt:
             _LOG.error("call %s: %s; recovery decides what becomes of it", self.run.call, error)
         finally:
             self._desk.leases.drop(self.hold)
+        self._trace(end)
 
     def late(self, end: End) -> None:
         """A handler that was given up has ended after all: its word still settles an unknown call."""
         self._desk.leases.leave(self.hold)
         ending = late(self._protected(end))
         _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
+        self._trace(end)
         if ending is None:
             return
         try:
-            self._settle(ending, self._desk.connection)
+            self._settle(ending, self._desk.connection, end.raised)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
 
@@ -103,9 +103,9 @@ class Attempt:
         space, run = self._desk.connection.space, self.run
         match decide(run, end, self._ready.tool.retry, self._circumstances()):
             case Settle(ending):
-                self._settle(ending, sends)
+                self._settle(ending, sends, end.raised)
             case RetryLater(delay_ms, failure):
-                self._write(sends, retry_later(space, run, delay_ms=delay_ms, failure=failure))
+                self._write(sends, retry_later(space, run, delay_ms=delay_ms, failure=failure, raised=end.raised))
                 self._desk.tally.retried += 1
                 self._desk.nudge(delay_ms)
             case Interrupt(reason):
@@ -115,8 +115,8 @@ class Attempt:
             case Nothing():
                 _LOG.warning("call %s: stopped, its lease is lost", run.call)
 
-    def _settle(self, ending: Ending, sends: Sends) -> None:
-        heard: Settled = self._write(sends, settle(self._desk.connection.space, self.run, ending))
+    def _settle(self, ending: Ending, sends: Sends, raised: dict[str, Any]) -> None:
+        heard: Settled = self._write(sends, settle(self._desk.connection.space, self.run, ending, raised=raised))
         if heard.verdict == "settled":
             self._desk.tally.settled(ending.state)
             self._tell(ending)
@@ -139,6 +139,18 @@ class Attempt:
             told = {"event": "settled", "state": ending.state, "duration_ms": ran_ms}
             _LOG.log(level, "call %s (%s) %s%s", self.run.call, self.run.tool, ending.state, why, extra=told)
 
+    def _trace(self, end: End) -> None:
+        """The traceback of an exception: a warning, unless a handler says with it how it went."""
+        if not end.traceback:
+            return
+        level = logging.WARNING if end.kind is Kind.RAISED else logging.INFO
+        if _LOG.isEnabledFor(level):
+            words = "call %s (%s): attempt %d ended with %s"
+            named = (self.run.call, self.run.tool, self.run.attempt, end.raised.get("type", "an exception"))
+            line = _LOG.makeRecord(_LOG.name, level, __file__, 0, words, named, None)
+            line.exc_text = end.traceback  # a text already: the exception may have been another process's
+            _LOG.handle(line)
+
     def _write(self, sends: Sends, invocation: Invocation[Any]) -> Any:
         return self._desk.persistence.write(sends, invocation, what=f"the end of call {self.run.call}")
 
@@ -155,12 +167,8 @@ class Attempt:
         )
 
     def _protected(self, end: End) -> End:
-        """Without secrets in clear: secret parts of the result sealed, and what is left of secrets scrubbed."""
-        secrets = self._ready.secrets
-        if secrets:
-            end = replace(end, message=scrub(end.message, secrets), details=scrub_value(end.details, secrets))
-        paths = self._ready.tool.spec.secret_result
-        if end.kind is Kind.RETURNED and (paths or secrets):
-            value = scrub_value(seal(json.loads(end.result), paths, self._desk.keyring), secrets)
-            end = replace(end, result=json.dumps(value, ensure_ascii=False))
-        return end
+        """Without secrets in clear: secret parts of the result sealed, what is left of secrets scrubbed, then cut."""
+        if end.kind is not Kind.RETURNED:
+            return end
+        text, marks = self._ready.protect((end.result, end.marks), self.run, self._desk.keyring)
+        return replace(end, result=text, marks=marks)

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..store.sealing import scrub
 from .call import Call
+from .ends import told
 
 _UNCHECKED = "the rules for this tool could not be checked"
 
@@ -107,7 +107,7 @@ def _read(call: Call, said: Any) -> Decision:
         case False:
             return Deny()
         case Deny(reason):
-            return Deny(scrub(str(reason), call.secrets))
+            return Deny(told(reason, call.secrets))
         case Ask():
             return said
     what = f"the class {said.__name__}" if isinstance(said, type) else f"a value of type {type(said).__name__}"

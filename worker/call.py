@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import sys
 import time
-import traceback
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..store.execution import Run
-from ..store.sealing import scrub
+from ..store.plain import plain_value, whole_text
+from ..store.secret_texts import NO_SECRETS, Secrets
 from .errors import CancelRequested, LeaseLost
+from .tracebacks import traceback_of
 
 
 class Line(Protocol):
@@ -58,7 +61,7 @@ class Call:
     trace: str
     limit_at: float | None
     line: Line = field(repr=False, compare=False)
-    secrets: Sequence[str] = field(default=(), repr=False, compare=False)
+    secrets: Secrets = field(default=NO_SECRETS, repr=False, compare=False)
 
     @property
     def remaining(self) -> float | None:
@@ -86,14 +89,17 @@ class Call:
         _heed(self.line.begin())
 
     def progress(self, fraction: float | None = None, message: str = "") -> None:
-        """Tell those who wait how far it is; `fraction` is 0 to 1.
+        """Tell those who wait how far it is; `fraction` is 0 to 1, and what lies beyond counts as the nearer of both.
+
+        A fraction that is no number is told as text: a report is no reason to end a handler in mid-effect.
 
         Raises:
             LeaseLost: nobody listens any more.
         """
-        if fraction is not None and not 0 <= fraction <= 1:
-            raise ValueError(f"progress is a fraction from 0 to 1, not {fraction}")
-        if not self.line.progress(fraction, message):
+        if fraction is not None and not _is_number(fraction):
+            fraction, message = None, f"{whole_text(fraction)} {whole_text(message)}".rstrip()
+        share = None if fraction is None else min(1.0, max(0.0, float(fraction)))
+        if not self.line.progress(share, whole_text(message)):
             _heed("lost")
 
     def check_lease(self) -> None:
@@ -121,7 +127,7 @@ class Call:
         await asyncio.to_thread(self.progress, fraction, message)
 
 
-def context_of(run: Run, limit_at: float | None, line: Line, secrets: Sequence[str] = ()) -> Call:
+def context_of(run: Run, limit_at: float | None, line: Line, secrets: Secrets = NO_SECRETS) -> Call:
     """The context of a claimed run."""
     return Call(
         tool=run.tool,
@@ -148,19 +154,53 @@ def _heed(standing: str) -> None:
 
 
 class _CallLogger(logging.LoggerAdapter[logging.Logger]):
-    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], secrets: Sequence[str]) -> None:
+    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], secrets: Secrets) -> None:
         super().__init__(logger, extra)
         self._secrets = secrets
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Without secrets; a traceback, which may hold them in any line, is made a text first."""
-        if self._secrets and self.isEnabledFor(level):
-            words = str(msg) % args if args else str(msg)
-            if kwargs.pop("exc_info", None):
-                words = f"{words}\n{traceback.format_exc()}"
-            msg, args = scrub(words, self._secrets), ()
+        """Without secrets; of an exception, which may hold them in any spelling, its type and its frames."""
+        if not self.isEnabledFor(level):
+            return
+        words = _formatted(msg, args)
+        if words is None:  # a line that cannot be written is no error of the handler's
+            msg, args = f"{whole_text(msg)} (its arguments do not fit)", ()
+        if self._secrets:
+            words = self._secrets.scrub(words or str(msg))
+            if error := _exception(kwargs.pop("exc_info", None)):
+                words = f"{words}\n{traceback_of(error, self._secrets)}"
+            msg, args = words, ()
+            kwargs["extra"] = self._secrets.scrub_value(plain_value(kwargs.get("extra") or {}))
         super().log(level, msg, *args, **kwargs)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         extra = dict(self.extra or {})
         return f"[call {str(extra.get('call'))[:8]}] {msg}", {**kwargs, "extra": {**extra, **kwargs.get("extra", {})}}
+
+
+def _is_number(fraction: object) -> bool:
+    try:
+        return math.isfinite(fraction)  # type: ignore[arg-type]  # whatever a handler gives
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _formatted(msg: object, args: tuple[object, ...]) -> str | None:
+    """The text of a log line; None where its arguments do not fit, or fail."""
+    try:
+        return logging.LogRecord("", 0, "", 0, msg, args, None).getMessage()
+    except Exception:
+        return None
+
+
+def _exception(given: object) -> BaseException | None:
+    """What ``exc_info=`` names, in the forms that logging takes."""
+    match given:
+        case BaseException():
+            return given
+        case (_, BaseException() as error, _):
+            return error
+        case None | False:
+            return None
+        case _:
+            return sys.exc_info()[1]

@@ -34,7 +34,7 @@ def enter(entry: Entry) -> End:
             return returned(tool, tool.handler(**entry.values, call=entry.call))
         return returned(tool, tool.handler(**entry.values))
     except BaseException as error:
-        return classify(error, tool.not_started)
+        return classify(error, tool.not_started, entry.call.secrets)
 
 
 async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: False) -> End:
@@ -46,13 +46,18 @@ async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: Fal
     except asyncio.CancelledError as error:
         return classify(CancelRequested() if is_stopped() else error)
     except BaseException as error:
-        return classify(error, tool.not_started)
+        return classify(error, tool.not_started, entry.call.secrets)
 
 
 def returned(tool: Tool, value: Any) -> End:
     """A value came back: a success, whatever it is."""
-    text, marks = encode(value, tool.result_limit)
-    return End(Kind.RETURNED, text, marks)
+    return End(Kind.RETURNED, *encoded(tool, value))
+
+
+def encoded(tool: Tool, value: Any) -> tuple[str, str]:
+    """A value of the tool's and its marks. One that may hold secrets is not cut yet; see `preparing.Ready.protect`."""
+    limit = None if tool.has_secrets else tool.result_limit
+    return encode(value, limit, hides=bool(tool.spec.secret_result))
 
 
 def overrun(entry: Entry) -> End:

@@ -16,7 +16,7 @@ from ..store.specs import Effect
 from ..store.states import State
 from .attempt import Attempt, Desk
 from .authorize import Allow, Ask, Deny, Wait, consult
-from .ends import End, Kind, classify
+from .ends import End, Kind, named
 from .lease import Hold
 from .persist import Sends
 from .policy import cancelled
@@ -25,6 +25,7 @@ from .registry import Registry
 from .running import Runner
 from .spans import HandlerSpan
 from .tool import Isolation
+from .tracebacks import traceback_of
 
 _LOG = logging.getLogger("toolonce.worker")
 
@@ -75,7 +76,7 @@ class Executor:
             return GiveBack("no_worker")
         except Exception as error:
             # The words of whoever could not read them may repeat them.
-            why = type(error).__name__ if run.secret else classify(error).message
+            why = type(error).__name__ if run.secret else named(error)
             _LOG.error("call %s: its arguments cannot be read: %s", run.call, why, exc_info=not run.secret)
             return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {why}"))
 
@@ -129,8 +130,10 @@ class Executor:
             with HandlerSpan(attempt.run) as span:
                 return span.ended(self._runners[attempt.entry.tool.isolation].enter(attempt))
         except Exception as error:  # ours, not the handler's: nobody knows how far it came
-            _LOG.exception("call %s: running its handler failed", attempt.run.call)
-            return End(Kind.DIED, code="worker_failed", message=f"the worker failed: {classify(error).message}")
+            secrets = attempt.entry.call.secrets
+            trace = traceback_of(error, secrets)
+            _LOG.error("call %s: running its handler failed\n%s", attempt.run.call, trace)
+            return End(Kind.DIED, code="worker_failed", message=f"the worker failed: {named(error, secrets)}")
 
     def _close(self, run: Run, hold: Hold, ended: GiveBack | Refuse, sends: Sends) -> None:
         """End a run that was never entered."""

@@ -28,7 +28,7 @@ from .registry import Registry
 from .tool import Isolation
 
 _LOG = logging.getLogger("toolonce.worker")
-_CONTEXT = tuple(item.name for item in fields(Call) if item.name != "line")
+_CONTEXT = tuple(item.name for item in fields(Call) if item.name not in ("line", "secrets"))
 
 
 class Stable:
@@ -108,7 +108,9 @@ class Stable:
 def _order(attempt: Attempt) -> dict[str, Any]:
     call = attempt.entry.call
     context = {name: getattr(call, name) for name in _CONTEXT}
-    return {"tool": attempt.entry.tool.name, "values": attempt.named, "call": context}
+    return {
+        "tool": attempt.entry.tool.name, "values": attempt.named, "call": context, "secrets": call.secrets.texts,
+    }  # fmt: skip
 
 
 def _listen(attempt: Attempt, pipe: Pipe[Any, Any]) -> End:

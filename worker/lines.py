@@ -6,14 +6,14 @@ Decides nothing; remembers whether the handler has begun, which the policy asks 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from redis.exceptions import RedisError
 
 from ..store.crashpoints import reach
 from ..store.errors import StoreError, StoreFull
 from ..store.execution import begin, progress
-from ..store.sealing import scrub
+from ..store.secret_texts import NO_SECRETS, Secrets
+from .ends import told
 from .errors import NotStarted
 from .lease import Hold, Leases
 
@@ -29,7 +29,7 @@ class StoreLine:
 
     __slots__ = ("_closed", "_connection", "_hold", "_leases", "_secrets", "begun")
 
-    def __init__(self, leases: Leases, hold: Hold, secrets: Sequence[str] = ()) -> None:
+    def __init__(self, leases: Leases, hold: Hold, secrets: Secrets = NO_SECRETS) -> None:
         self._connection = leases.connection
         self._leases = leases
         self._hold = hold
@@ -55,7 +55,7 @@ class StoreLine:
     def progress(self, fraction: float | None, message: str) -> bool:
         if self._closed:
             return False
-        words = scrub(message, self._secrets)
+        words = told(message, self._secrets)
         try:
             return self._leases.at_once.run(progress(self._connection.space, self._hold.run, fraction, words))
         except (StoreError, RedisError) as error:  # a report that is lost is no reason to end a handler in mid-effect

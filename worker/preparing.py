@@ -6,19 +6,22 @@ What it refuses, or gives back, has not been entered: effects 0. Knows no thread
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..store.errors import KeyringMissing
 from ..store.execution import Ending, Run
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
-from ..store.sealing import scrub, scrub_value, secret_texts, unseal
+from ..store.sealing import Sealer, values_at
+from ..store.secret_texts import NO_SECRETS, Secrets
 from ..store.specs import Effect, ToolSpec
 from ..store.states import State
 from ..store.validation import validate
+from .ends import told
 from .registry import Registry
+from .results import protect
 from .tool import Tool
 
 
@@ -29,13 +32,13 @@ class Ready:
     Attributes:
         named: the arguments as decoded, by name.
         values: the keyword arguments as the handler takes them.
-        secrets: texts that must not turn up in words that are stored.
+        secrets: what must not turn up in words that are stored or logged.
     """
 
     tool: Tool
     named: dict[str, Any]
     values: dict[str, Any]
-    secrets: Sequence[str] = ()
+    secrets: Secrets = NO_SECRETS
 
     def copy_values(self) -> dict[str, Any]:
         """The values for someone who looks at them before the handler does: nothing done to them reaches it."""
@@ -46,6 +49,16 @@ class Ready:
             if isinstance(again, Failure):
                 raise
             return again
+
+    def protect(self, result: tuple[str, str], run: Run, keyring: Keyring) -> tuple[str, str]:
+        """A value as `results.encode` has it, fit for the store: its secret fields sealed, other secrets masked."""
+        spec = self.tool.spec
+        if not self.tool.has_secrets:
+            return result
+        seal = Sealer(keyring, run.tenant, run.tool).seal_result
+        return protect(
+            *result, self.tool.result_limit, lambda value: seal(value, spec.secret_result, self.secrets.scrub_value)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +81,20 @@ def prepare(run: Run, registry: Registry, keyring: Keyring) -> Ready | GiveBack 
     version of the tool.
 
     Raises:
-        KeyringMissing: the arguments are sealed and no key here fits.
+        KeyringMissing: the arguments are sealed with a key that is not here.
+        CorruptRecord: they are sealed, and cannot be opened with the key that they are said to be sealed with.
         Exception: what a type's own validators raise besides what they should.
     """
     tool = registry.find(run.tool)
     if tool is None or not tool.accepts_version(run.version):
         return GiveBack("no_worker")
-    arguments = json.loads(run.arguments)
-    if run.secret:
-        arguments = unseal(arguments, keyring)
+    arguments, opened = _opened(run, tool, keyring)
     named, values = _fit(tool, arguments)
-    secrets = secret_texts(arguments, tool.spec.secret) if run.secret else ()
+    secrets = NO_SECRETS
+    if tool.has_secrets or run.secret:
+        secrets = Secrets.of([*opened, *values_at(arguments, tool.spec.secret)])
     if isinstance(values, Failure):
-        values = Failure(values.code, scrub(values.message, secrets), scrub_value(values.details, secrets))
+        values = Failure(values.code, told(values.message, secrets), secrets.scrub_value(values.details))
         # Another version may take what this one cannot: then the call waits for such a worker.
         return refuse(values) if run.version == tool.spec.version else GiveBack("no_worker")
     return Ready(tool, named, values, secrets)
@@ -101,6 +115,16 @@ def strictest(run: Run, spec: ToolSpec) -> Run:
 def refuse(failure: Failure) -> Refuse:
     """The outcome of a call that was never entered."""
     return Refuse(Ending(State.REFUSED, failure=failure))
+
+
+def _opened(run: Run, tool: Tool, keyring: Keyring) -> tuple[Any, list[Any]]:
+    """The arguments in clear, and what was sealed of them. Where nothing was sealed, a token is the text it is."""
+    arguments = json.loads(run.arguments)
+    if not run.secret:
+        return arguments, []
+    if run.key_id not in keyring.ids:
+        raise KeyringMissing(f"its secret fields were sealed with key {run.key_id}, which TOOLONCE_KEYS does not list")
+    return Sealer(keyring, run.tenant, run.tool).open_arguments(arguments, tool.spec.secret)
 
 
 def _fit(tool: Tool, arguments: Any) -> tuple[dict[str, Any], dict[str, Any] | Failure]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import logging
 import threading
 from typing import Any
@@ -19,14 +18,13 @@ from ..store.keyring import Keyring
 from ..store.operators import Done, Seen, Word, resolve, retry
 from ..store.outcomes import Failure
 from ..store.recovery import ReadBack, ask_later, readback
-from ..store.sealing import scrub, scrub_value, seal
 from ..store.states import Operation, State
 from .call import Call, context_of
-from .ends import named
+from .ends import described, named
+from .entering import encoded
 from .errors import DidNotHappen
 from .preparing import Ready, prepare
 from .registry import Registry
-from .results import encode
 
 _LOG = logging.getLogger("toolonce.worker")
 _EVERY_S = 1.0
@@ -71,7 +69,8 @@ class ReadBacks:
         except StoreError:
             raise
         except Exception as error:
-            self._later(found, f"the read-back could not be run: {named(error)}")
+            why = type(error).__name__ if found.run.secret else named(error)  # its text may repeat a secret
+            self._later(found, f"the read-back could not be run: {why}")
         return True
 
     @property
@@ -87,14 +86,11 @@ class ReadBacks:
         try:
             value = _ask(ready, context_of(run, None, _NoLine(), ready.secrets))
         except DidNotHappen as said:
-            self._absent(run, ready, scrub(str(said), ready.secrets))
+            self._absent(run, ready, described(said, ready.secrets))
         except Exception as error:
-            self._later(found, scrub(named(error), ready.secrets))
+            self._later(found, named(error, ready.secrets))
         else:
-            text, _ = encode(value, ready.tool.result_limit)
-            if ready.secrets or ready.tool.spec.secret_result:
-                sealed = seal(json.loads(text), ready.tool.spec.secret_result, self._keyring)
-                text = json.dumps(scrub_value(sealed, ready.secrets), ensure_ascii=False)
+            text, _ = ready.protect(encoded(ready.tool, value), run, self._keyring)
             self._tell(run, resolve(self._space, _seen(run), text, self._word("it happened"), operation=_RECONCILE))
 
     def _absent(self, run: Run, ready: Ready, why: str) -> None:

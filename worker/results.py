@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from ..store.parts import Parts
+from ..store.plain import plain_value, whole_text
+from ..store.secret_texts import MASK
 
 DEFAULT_LIMIT = 1_000_000
 """Bytes of JSON text. Harnesses hand results to a model, whose context holds less."""
 
 
-def encode(value: Any, limit: int = DEFAULT_LIMIT) -> tuple[str, str]:
+def encode(value: Any, limit: int | None = DEFAULT_LIMIT, *, hides: bool = False) -> tuple[str, str]:
     """The value's JSON text and its marks as JSON text ("" for none).
 
     Marks: ``{"lossy": true}`` where parts were no JSON and are shown as text; ``{"truncated": true, "size": bytes,
     "sha256": hex}`` where only the beginning is kept, as text.
+
+    Args:
+        limit: bytes; None leaves the cut to `protect`.
+        hides: the value has secret fields: where no JSON says which part is which, ``***`` stands for all of it.
     """
     marks: dict[str, Any] = {}
     if isinstance(value, Parts):
@@ -30,11 +37,28 @@ def encode(value: Any, limit: int = DEFAULT_LIMIT) -> tuple[str, str]:
     text = _exact(value)
     if text is None:
         marks["lossy"] = True
-        text = _lossy(value)
-    if len(text) * 4 > limit and len(raw := text.encode()) > limit:
-        marks |= {"truncated": True, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-        text = _beginning(value if isinstance(value, str) else text, limit)
+        text = _lossy(value, hides=hides)
+    if limit is not None:
+        text, cut = _cut(text, limit)
+        marks |= cut
     return text, json.dumps(marks) if marks else ""
+
+
+def protect(text: str, marks: str, limit: int, change: Callable[[Any], Any]) -> tuple[str, str]:
+    """Encoded text with its secrets taken care of, and only then cut: a cut in a secret leaves a part of it."""
+    stored = json.dumps(change(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+    text, cut = _cut(stored, limit)
+    known = {**(json.loads(marks) if marks else {}), **cut}
+    return text, json.dumps(known) if known else ""
+
+
+def _cut(text: str, limit: int) -> tuple[str, dict[str, Any]]:
+    """JSON text that fits the limit, and the marks of a cut."""
+    if len(text) * 4 <= limit or len(raw := text.encode()) <= limit:
+        return text, {}
+    shown = json.loads(text) if text.startswith('"') else text
+    marks = {"truncated": True, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    return _beginning(shown, limit), marks
 
 
 def _beginning(text: str, limit: int) -> str:
@@ -46,7 +70,7 @@ def _beginning(text: str, limit: int) -> str:
 
 
 def _exact(value: Any) -> str | None:
-    """JSON text that says all of it; None where there is none."""
+    """JSON text that says all of it; None where there is none, or it holds halves of surrogate pairs."""
     try:
         text = _ENCODE(value)
         text.isascii() or text.encode()
@@ -68,16 +92,21 @@ def _known(value: Any) -> Any:
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_known).encode
 
 
-def _lossy(value: Any) -> str:
+def _lossy(value: Any, *, hides: bool) -> str:
     """As much of it as JSON can show; the rest as text."""
     try:
-        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=repr).decode()
+        return whole_text(_ENCODE(value))  # all that was wrong is a text that is no UTF-8
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        text = to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=repr).decode()
     except Exception:  # a cycle, or what a handler's own type does; the effect has happened all the same
-        return json.dumps(_repr(value))
+        text = json.dumps(plain_value(value) if isinstance(value, dict | list | tuple) else _repr(value))
+    return json.dumps(MASK) if hides and text.startswith('"') else text
 
 
 def _repr(value: Any) -> str:
     try:
-        return repr(value)
+        return whole_text(repr(value))
     except Exception:
         return f"<{type(value).__name__}>"

@@ -18,6 +18,8 @@ from typing import Any
 from ..store.execution import Ending, Run
 from ..store.identity import call_key, fingerprint, idempotency_key, reference
 from ..store.outcomes import Failure
+from ..store.sealing import values_at
+from ..store.secret_texts import Secrets
 from ..store.specs import Effect
 from ..store.states import State
 from ..store.validation import validate
@@ -111,7 +113,8 @@ class _Rehearsal:
         if isinstance(values, Failure):
             self._move(State.REFUSED, "refused", failure=values)
         else:
-            self._go_on(Ready(self.tool, self.arguments, values), fault, at_attempt)
+            secrets = Secrets.of(values_at(self.arguments, self.tool.spec.secret), declared=self.tool.has_secrets)
+            self._go_on(Ready(self.tool, self.arguments, values, secrets), fault, at_attempt)
         return self.trial
 
     def _go_on(self, ready: Ready, fault: Fault, at_attempt: int) -> None:

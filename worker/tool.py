@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 _WORD = re.compile(r"\S{1,200}\Z")
+_PLACE = re.compile(r"[A-Za-z0-9_.-]+\.\S+\Z")
 _PATH = re.compile(r"[.:]")
 Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
@@ -43,6 +44,12 @@ class Isolation(StrEnum):
     """In a process of its own, killed hard at the run limit."""
 
 
+class SecretResult(TypedDict, total=False):
+    """What may be declared of a secret result field. opens_in: argument fields, each ``tool.field``."""
+
+    opens_in: list[str] | tuple[str, ...]
+
+
 class ToolOptions(TypedDict, total=False):
     """What may be declared; times are seconds.
 
@@ -54,7 +61,8 @@ class ToolOptions(TypedDict, total=False):
     stored already; so submit a turn whole, or in call order. hold_duplicates: equal arguments under another call key
     wait for a person.
     approval: ``never``, ``always``, or ``hook``: the registry's authorize hook decides; a worker without one does not
-    start. secret, secret_result: fields that are stored encrypted.
+    start. secret, secret_result: fields that are stored encrypted. A sealed value of a result is opened again only in
+    argument fields that it names: ``secret_result={"token": {"opens_in": ["fetch.token"]}}``.
     begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.
     rerun_absent: run again where the read-back says that it did not happen.
     accepts: other versions whose calls may run here; all whose arguments fit the schema where it is left out.
@@ -75,7 +83,7 @@ class ToolOptions(TypedDict, total=False):
     approval: Literal["never", "always", "hook"]
     approval_lifetime: float
     secret: str | tuple[str, ...]
-    secret_result: str | tuple[str, ...]
+    secret_result: str | tuple[str, ...] | dict[str, SecretResult]
     begins: bool
     isolation: Isolation | Literal["thread", "async", "process"]
     version: str
@@ -121,6 +129,10 @@ class Tool:
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def has_secrets(self) -> bool:
+        return bool(self.spec.secret or self.spec.secret_result)
 
     def reconcile(self, function: Handler) -> Handler:
         """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
@@ -189,6 +201,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
         approval_ms=_ms(name, "approval_lifetime", options.get("approval_lifetime", 86_400)),
         secret=_words(options.get("secret", ())),
         secret_result=_words(options.get("secret_result", ())),
+        opens_in=_opens_in(name, options.get("secret_result", ())),
         begins=options.get("begins", False),
         rerun_absent=options.get("rerun_absent", False),
         hold_duplicates=options.get("hold_duplicates", False),
@@ -241,5 +254,18 @@ def _ms(name: str, option: str, given: float) -> int:
         raise BadTool(f"tool {name}: {error}") from None
 
 
-def _words(given: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+def _opens_in(name: str, given: object) -> dict[str, tuple[str, ...]]:
+    """Where a sealed value of a result is opened again, by result field."""
+    opens: dict[str, tuple[str, ...]] = {}
+    for field, declared in given.items() if isinstance(given, dict) else ():
+        if not isinstance(declared, dict) or declared.keys() - SecretResult.__annotations__.keys():
+            raise BadTool(f"tool {name}: secret_result {field!r} takes {{'opens_in': ['tool.field', ...]}}")
+        places = _words(declared.get("opens_in", ()))
+        if strange := [place for place in places if not isinstance(place, str) or not _PLACE.match(place)]:
+            raise BadTool(f"tool {name}: opens_in {strange[0]!r} is no 'tool.field'")
+        opens[field] = places
+    return opens
+
+
+def _words(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)

@@ -23,6 +23,7 @@ from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, NoReturn
 
+from ..store.secret_texts import Secrets
 from .call import Call
 from .ends import End
 from .entering import Entry, enter, enter_async
@@ -92,7 +93,8 @@ def _work(order: dict[str, Any], registry: Registry, line: PipeLine) -> End:
     assert tool, "the worker found it in the same registry"
     values = tool.signature.bind(order["values"])
     assert isinstance(values, dict), "the worker has bound the same arguments"
-    entry = Entry(tool, values, Call(**order["call"], line=line))
+    secrets = Secrets(tuple(order["secrets"]), tool.has_secrets)
+    entry = Entry(tool, values, Call(**order["call"], line=line, secrets=secrets))
     return asyncio.run(enter_async(entry)) if tool.is_async else enter(entry)
 
 
@@ -132,7 +134,7 @@ def _run_and_exit(work: Callable[[], None]) -> NoReturn:
         work()
         code = 0
     except BaseException as error:
-        _complain(f"the process of a tool failed: {error!r}")
+        _complain(f"the process of a tool failed: {type(error).__name__}")  # its text may repeat a secret
     finally:
         with suppress(Exception):  # nothing may lead back from here
             sys.stdout.flush()

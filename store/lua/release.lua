@@ -4,7 +4,7 @@
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms,
---           held reason or "", error JSON or "", worker
+--           held reason or "", error JSON or "", worker, exception JSON or ""
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
 local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
@@ -22,7 +22,8 @@ end
 if ARGV[7] ~= '' then
   redis.call('HSET', record_of(call), 'error', ARGV[7])
 end
-local event = { op = op, actor = ARGV[8], tool = got[3], fence = fence, attempt = got[4], reason = reason }
+local event = { op = op, actor = ARGV[8], tool = got[3], fence = fence, attempt = got[4], reason = reason,
+  exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil }
 if reason == '' then
   return { 'released', give_up(call, fence, queue_again(call, tonumber(ARGV[5]), event)) }
 end

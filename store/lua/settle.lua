@@ -2,8 +2,8 @@
 -- settle: store how an attempt ended, under its fence. Also the late word of an attempt that was given up.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks, worker
---           (result, error and marks are JSON texts; "" where there is none)
+-- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks,
+--           worker, exception (result, error, marks and exception are JSON texts; "" where there is none)
 -- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a week)
 -- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else.
 -- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
@@ -44,11 +44,13 @@ if not (same and ROWS[from .. ' ' .. to]) then
   if got[7] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
     keep_evidence()
-    note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to })
+    note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to,
+      exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil })
   end
   return { 'late', from }
 end
-local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5] }
+local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5],
+  exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil }
 if from ~= 'running' then
   event.reason = 'late'
 end

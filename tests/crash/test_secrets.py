@@ -7,14 +7,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from tests.support.crash_nursery import Nursery
 from tests.support.crash_secrets import MARKER, tools
+from tests.support.everything import everything_stored, files_of
+from tests.support.inbox import seal_entry
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
@@ -71,24 +71,6 @@ def _overhearing(server: RealServer, heard: list[str]) -> Iterator[None]:
         line.close()
 
 
-def _everything_stored(server: RealServer) -> Iterator[str]:
-    reads: dict[str, Any] = {
-        "string": lambda c, key: c.get(key),
-        "hash": lambda c, key: c.hgetall(key),
-        "list": lambda c, key: c.lrange(key, 0, -1),
-        "set": lambda c, key: c.smembers(key),
-        "zset": lambda c, key: c.zrange(key, 0, -1),
-        "stream": lambda c, key: c.xrange(key),
-    }
-    with redis.Redis.from_url(server.url) as client:  # in bytes: RQ's own fields are compressed
-        for key in client.scan_iter(count=1000):
-            yield f"{key!r} {reads[client.type(key).decode()](client, key)}"
-
-
-def _files(folder: Path) -> Iterator[bytes]:
-    return (path.read_bytes() for path in folder.rglob("*") if path.is_file())
-
-
 def _submit(client: Client, keyring: Keyring) -> tuple[Outcome, ...]:
     asked: list[ToolCall | RejectedCall] = [
         ToolCall(name, arguments, f"call_{n}", "function", n) for n, (name, arguments) in enumerate(CALLS)
@@ -101,7 +83,7 @@ def _seal_into_inbox(connection: Connection, keyring: Keyring) -> None:
     calls = json.dumps([{"name": "sign_in", "arguments": {"api_key": MARKER, "note": "by inbox"}, "id": "i1"}])
     space = connection.space
     connection.command("SADD", space.inboxes, "tenant-1")
-    entry = {"scope": "talk-2", "turn": "turn-2", "calls": keyring.encrypt(calls), "sealed": "1"}
+    entry = {"scope": "talk-2", "turn": "turn-2", "calls": seal_entry(calls, keyring, "tenant-1"), "sealed": "1"}
     connection.command("XADD", space.inbox("tenant-1"), "*", *(word for pair in entry.items() for word in pair))
 
 
@@ -157,8 +139,8 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
         State.FAILED,
     ]  # fmt: skip
     places = {
-        "stored": "\n".join(_everything_stored(own_server)),
-        "files": b"\n".join(_files(own_server.folder)).decode(errors="replace"),
+        "stored": "\n".join(everything_stored(own_server)),
+        "files": b"\n".join(files_of(own_server.folder)).decode(errors="replace"),
         "sent": "\n".join(heard),
         "logs": worker.output + consumer.output,
         "shown": "\n".join(shown),

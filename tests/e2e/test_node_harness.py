@@ -16,6 +16,7 @@ from tests.support.processes import ROOT, Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
+from toolonce.store.keyring import Keyring
 
 EXAMPLE = ROOT / "ops" / "examples" / "node"
 MESSAGE = {"type": "message", "role": "assistant", "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}
@@ -126,8 +127,9 @@ def test_a_node_harness_that_is_killed_while_it_waits_repeats_its_step_and_one_e
 
 def test_what_node_seals_the_consumer_can_read(site: Site, folder: Path) -> None:
     keys = {"TOOLONCE_KEYS": KEY}
+    entry_key = {"TOOLONCE_ENTRY_KEY": Keyring.parse(KEY).entry_key("acme")}
     calls = [tool_use("put", "toolu_1", what="sealed ü")]
-    with site.worker(env=keys), consumer(site, **keys), harness(site, folder, "step-1", calls, **keys) as child:
+    with site.worker(env=keys), consumer(site, **keys), harness(site, folder, "step-1", calls, **entry_key) as child:
         [result] = results(child)
 
     assert json.loads(result["content"]) == "sealed ü"

@@ -9,7 +9,7 @@ from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.store.execution import interrupt, progress
 from toolonce.store.keyring import Keyring
-from toolonce.store.sealing import seal
+from toolonce.store.sealing import Sealer
 from toolonce.store.specs import Effect
 
 
@@ -99,7 +99,7 @@ def test_secret_fields_are_masked_even_where_the_keys_are_at_hand(
 ) -> None:
     keys = "a key of sixteen or more"
     monkeypatch.setenv("TOOLONCE_KEYS", keys)
-    sealed = seal({"token": "hunter2", "city": "Oslo"}, ["token"], Keyring.parse(keys))
+    sealed = Sealer(Keyring.parse(keys), "t", "pay").seal_arguments({"token": "hunter2", "city": "Oslo"}, ["token"])
     key = scene.submit("a", sealed, of=spec(secret=("token",)), secret=True)
 
     said = toolonce("call", key, "--json")

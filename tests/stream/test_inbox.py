@@ -17,15 +17,9 @@ from tests.support.scene import spec
 from tests.support.transcripts import CONFORMANCE, Transcript, transcripts
 from tests.support.wait import wait_until
 from toolonce.store.connection import Connection
-from toolonce.store.execution import Run
-from toolonce.store.keyring import Keyring
-from toolonce.store.sealing import unseal
 from toolonce.store.states import State
 from toolonce.stream import inbox
 from toolonce.stream.inbox import GROUP, Consumer
-
-KEYS = Keyring.parse("k" * 32)
-SECRET = spec("login", secret=("password",))
 
 
 def pay(number: int, call_id: str = "a") -> dict[str, Any]:
@@ -355,27 +349,3 @@ def test_a_lost_reply_to_an_admission_answers_once(redis_server: RealServer, nam
     assert [fields["state"] for fields in box.answers(entry)] == ["admitted", "succeeded"]
     assert bench.admitted == 1
     bench.close()
-
-
-def test_secrets_come_in_sealed_or_not_at_all(redis_server: RealServer, namespace: str) -> None:
-    bench = Bench(redis_server.url, namespace, SECRET)
-    box = Inbox(bench)
-    calls = json.dumps([{"name": "login", "arguments": {"password": "hunter2"}, "id": "a"}])
-    for consumer in consuming(bench.store.connection, keyring=KEYS):
-        clear = box.add(scope="talk", turn="clear", calls=calls)
-        sealed = box.add(scope="talk", turn="sealed", calls=KEYS.encrypt(calls), sealed="1")
-        consumer.step(0.01)
-
-    assert json.loads(box.answers(clear)[1]["error"])["code"] == "unsealed"
-    run = bench.scene.take()
-    assert isinstance(run, Run)
-    assert unseal(json.loads(run.arguments), KEYS) == {"password": "hunter2"}
-    assert len(box.answers(sealed)) == 1
-    assert not [key for key in box.redis.keys(f"{namespace}:*") if "hunter2" in dump(bench, key)]
-    bench.close()
-
-
-def dump(bench: Bench, key: str) -> str:
-    raw: Any = bench.store.redis
-    readers = {"hash": raw.hgetall, "string": raw.get, "list": lambda k: raw.lrange(k, 0, -1), "stream": raw.xrange}
-    return str(readers[raw.type(key)](key)) if raw.type(key) in readers else ""

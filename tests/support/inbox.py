@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import redis
+from cryptography.fernet import Fernet
 
 from tests.support.harness import Bench
+from toolonce.store.keyring import Keyring
 
 
 class Inbox:
@@ -32,6 +34,11 @@ class Inbox:
         with redis.Redis.from_url(self.bench.url) as raw:
             found = [fields for _, fields in raw.xrange(f"{self.bench.namespace}:quarantine")]
         return [(f[b"inbox"].decode(), f[b"entry"].decode(), f[b"reason"].decode()) for f in found]
+
+
+def seal_entry(text: str, keyring: Keyring, tenant: str) -> str:
+    """What a harness of this tenant puts into a sealed field: a Fernet token under the tenant's entry key."""
+    return Fernet(keyring.entry_key(tenant)).encrypt(text.encode()).decode()
 
 
 def as_text(value: Any) -> Any:

@@ -79,5 +79,5 @@ def test_a_read_back_that_repeats_a_secret_stores_none(own_server: RealServer, o
     with own_site.worker_here(tools):
         record = own_site.wait_for(own_site.submit("book", api_key=SECRET), State.SUCCEEDED)
 
-    assert record.stored["result"] == '{"booked_with": "***"}'
+    assert record.stored["result"] == '{"booked_with":"***"}'
     assert SECRET.encode() not in everything(own_server)

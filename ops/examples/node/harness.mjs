@@ -32,9 +32,9 @@ async function connect(url = process.env.TOOLONCE_REDIS_URL ?? "redis://localhos
   return client;
 }
 
-/** Seal a text with the newest key of the installation: a Fernet token. Needed for tools with secret fields. */
-function seal(plain, secret) {
-  const key = createHmac("sha256", secret).update("toolonce/1/encryption").digest();
+/** Seal a text with the tenant's entry key: a Fernet token. Needed for tools with secret fields. */
+function seal(plain, entryKey) {
+  const key = Buffer.from(entryKey, "base64url");
   const now = Buffer.alloc(8);
   now.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)));
   const iv = randomBytes(16);
@@ -46,12 +46,12 @@ function seal(plain, secret) {
 
 /** Hand the response over; returns the id of the inbox entry. Safe to repeat: tenant, scope, turn identify its calls. */
 async function submit(client, body) {
-  const newest = (process.env.TOOLONCE_KEYS ?? "").split(",")[0].trim();
+  const entryKey = process.env.TOOLONCE_ENTRY_KEY; // as `toolonce keys seal --tenant ...` prints it
   const entry = { scope: options.scope, turn: options.turn, dialect: "anthropic", streamed: "0" };
   const added = await client.xAdd(`${options.namespace}:inbox:${options.tenant}`, "*", {
     ...entry,
-    body: newest ? seal(body, newest) : body,
-    sealed: newest ? "1" : "0",
+    body: entryKey ? seal(body, entryKey) : body,
+    sealed: entryKey ? "1" : "0",
   });
   await client.sAdd(`${options.namespace}:inboxes`, options.tenant);
   return added;
