@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -26,14 +27,16 @@ from .json_scan import (
     members,
     scan,
 )
-from .limits import Limits
+from .limits import DEFAULT_LIMITS, Limits
 
 # Reasons to refuse, in the order of the policy: of several, the first one is told.
-_WEIGHT = ("too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
+_WEIGHT = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
 # Python lets no process allow fewer digits than this.
 _SHORT = 640
 
 _WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what was JSON has no cycles
+# What JSON does not know is told by its type alone: nothing in it is the same in another process.
+_HELD = json.JSONEncoder(ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>")
 _SORTING = json.JSONEncoder(sort_keys=True, check_circular=False)
 
 
@@ -110,6 +113,27 @@ def judge_value(value: Any, limits: Limits) -> Judged:
     return Judged(None, json_text(value), reason) if reason else Judged(value, None)
 
 
+def judge_held(value: Any, kind: str, limits: Limits = DEFAULT_LIMITS) -> Judged:
+    """Judge the arguments of a call that a program holds, whatever they are: the same verdicts as for what a decoder
+    reads, and ``invalid_json`` for what JSON does not know. Raises nothing; the text is the same in every process.
+    """
+    if value is None or (isinstance(value, str) and not value):
+        return Judged("" if kind == "custom" else {}, "")
+    if kind == "custom":
+        return judge_free_text([str(value)]) if isinstance(value, str) else Judged(None, _held_text(value), "not_text")
+    reason = _fault(value, limits, limits.held_values)
+    if reason == "too_large":
+        return Judged(None, "", reason)  # as for a text that was let go: nobody writes it out
+    return Judged(None, _held_text(value), reason) if reason else Judged(value, None)
+
+
+def _held_text(value: Any) -> str:
+    try:
+        return _HELD.encode(value)
+    except (RecursionError, ValueError, TypeError):  # too deep or in a circle; a huge integer; names that are no text
+        return f"<{type(value).__name__}>"
+
+
 def json_text(value: Any, *, sorted_members: bool = False) -> str:
     """The value as JSON; empty where it is deeper than the standard writer goes (no such text is empty otherwise)."""
     try:
@@ -165,25 +189,27 @@ def strict_json(text: str, nesting: int, digits: int) -> Any:
         return scan(text, nesting, digits)
 
 
-def _fault(value: Any, limits: Limits) -> str | None:
-    """The weightiest reason to refuse."""
-    found = _faults(value, limits)
-    if type(value) is not dict and type(value) is not Repeated:
+def _fault(value: Any, limits: Limits, most: int = sys.maxsize) -> str | None:
+    """The weightiest reason to refuse; `most` values are looked at."""
+    found = _faults(value, limits, most)
+    if not isinstance(value, dict):
         found.add("not_an_object")
     return next(reason for reason in _WEIGHT if reason in found) if found else None
 
 
-def _faults(root: Any, limits: Limits) -> set[str]:
+def _faults(root: Any, limits: Limits, most: int) -> set[str]:
     found: set[str] = set()
-    level = [root]
+    level, room = [root], most
     for _ in range(limits.nesting):
         inner: list[Any] = []
         for value in level:
             inner.extend(_look(value, found, limits.digits))
+            if len(inner) > room:
+                return found | {"too_large"}
         if not inner:
             return found
-        level = inner
-    if any(isinstance(value, (dict, list)) for value in level):
+        level, room = inner, room - len(inner)
+    if any(isinstance(value, (dict, list, tuple)) for value in level):
         found.add("too_deep")
     for value in level:
         _look(value, found, limits.digits)
@@ -200,17 +226,26 @@ def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
     elif isinstance(value, dict):
         if type(value) is Repeated:
             found.add("duplicate_key")
-        if not encodable("".join(value)):  # of all names at once
-            found.add("lone_surrogate")
+        found |= _faults_of_names(value)
         return value.values()
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple)):
         return value
     elif isinstance(value, float):
         if not math.isfinite(value):
             found.add("non_finite")
-    elif isinstance(value, int) and _is_longer(value, digits):
-        found.add("too_large")
+    elif isinstance(value, int):
+        if _is_longer(value, digits):
+            found.add("too_large")
+    elif value is not None:
+        found.add("invalid_json")  # a program's own: bytes, a date, a set
     return ()
+
+
+def _faults_of_names(value: dict[Any, Any]) -> set[str]:
+    try:
+        return set() if encodable("".join(value)) else {"lone_surrogate"}  # of all names at once
+    except TypeError:
+        return {"invalid_json"}
 
 
 def _is_longer(value: int, digits: int) -> bool:
@@ -220,6 +255,11 @@ def _is_longer(value: int, digits: int) -> bool:
         return len(str(abs(value))) > digits
     except ValueError:  # the process itself allows even fewer digits
         return True
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD in the place of each half of a surrogate pair."""
+    return text if encodable(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def encodable(text: str) -> bool:

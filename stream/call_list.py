@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from .arguments import encodable, judge_value
-from .json_scan import members
+from .arguments import read_json
+from .json_scan import CutText, NotJson, Repeated, SecondObject
 from .judging import Asked
-from .limits import Limits
+from .limits import DEFAULT_LIMITS
+from .turn import ToolCall
+
+_AROUND = 2
+"""Containers around the arguments of a call: the list, and the call itself."""
 
 
 def calls_from_json(text: str) -> list[Asked]:
     """Finished calls as JSON: a list of ``{"name", "arguments", "id"?, "kind"?}``; integers stay exact.
 
+    A call of which something cannot be used is a refused one among the others, as in a decoded turn.
+
     Raises:
         ValueError: not that shape; the message says what is wrong, in one line.
     """
-    try:
-        stored = json.loads(text, object_pairs_hook=members, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"calls are no JSON: {error}") from error
+    stored = _read(text)
     if not isinstance(stored, list):
         raise ValueError("calls: expected a list of {name, arguments, id}")
-    if len(stored) > Limits().calls:
-        raise ValueError(f"calls: {len(stored)} of them in one turn; at most {Limits().calls}")
+    if len(stored) > DEFAULT_LIMITS.calls:
+        raise ValueError(f"calls: {len(stored)} of them in one turn; at most {DEFAULT_LIMITS.calls}")
     return [_from_json(position, item) for position, item in enumerate(stored)]
 
 
+def _read(text: str) -> Any:
+    try:
+        return read_json(text, DEFAULT_LIMITS.nesting + _AROUND, DEFAULT_LIMITS.digits)
+    except CutText as error:
+        raise ValueError("calls are no JSON: the text ends too early") from error
+    except SecondObject as error:
+        raise ValueError("calls are no JSON: something follows the list") from error
+    except NotJson as error:
+        raise ValueError("calls are no JSON") from error
+
+
 def _from_json(position: int, item: Any) -> Asked:
-    if type(item) is not dict or not isinstance(item.get("name"), str) or not item["name"]:
+    if not isinstance(item, dict):
         raise ValueError(f"calls[{position}]: expected an object with a name")
     kind = item.get("kind", "function")
-    arguments = item.get("arguments", {} if kind == "function" else "")
-    call_id = item.get("id")
     if kind not in ("function", "custom"):
         raise ValueError(f"calls[{position}].kind: expected function or custom")
-    if not isinstance(arguments, dict if kind == "function" else str):
-        raise ValueError(f"calls[{position}].arguments: expected {'an object' if kind == 'function' else 'text'}")
-    if call_id is not None and not isinstance(call_id, str):
-        raise ValueError(f"calls[{position}].id: expected text")
-    if isinstance(arguments, dict) and (reason := judge_value(arguments, Limits()).reason):
-        raise ValueError(f"calls[{position}].arguments: {reason}")  # as a decoder would refuse them
-    if not encodable(json.dumps([item["name"], call_id, arguments], ensure_ascii=False)):
-        raise ValueError(f"calls[{position}]: half of a surrogate pair is no text")
-    return Asked(item["name"], arguments, call_id, kind)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    call = ToolCall(item.get("name", ""), item.get("arguments"), item.get("id"), kind, position)  # type: ignore[arg-type]
+    return Asked.held(call, "duplicate_key" if type(item) is Repeated else "")

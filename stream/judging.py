@@ -19,6 +19,15 @@ from ..store.outcomes import Failure
 from ..store.sealing import Sealer, clear
 from ..store.specs import Published, ToolSpec
 from ..store.validation import Heavy, judge_here
+from .arguments import judge_held, storable
+from .turn import RejectedCall, ToolCall
+
+_UNUSABLE = {
+    "unusable_name": "the tool's name is no usable text",
+    "unusable_id": "the call's id is no usable text",
+    "not_text": "the input is no text",
+}
+_NAMELESS = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,22 @@ class Asked:
     kind: str = "function"
     rejected: str = ""
     echo: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def held(cls, call: ToolCall, fault: str = "") -> Asked:
+        """A call that a program holds already. What cannot be used of it makes it a refused one, never an error: it
+        gets one stored answer, and its siblings run. `fault`: one that was found before."""
+        name, call_id = _name(call.name), _id(call.call_id)
+        judged = judge_held(call.arguments, call.kind)
+        fault = fault or ("unusable_name" if name != call.name else "unusable_id" if call_id != call.call_id else "")
+        if (reason := fault or judged.reason) or judged.value is None:
+            return cls(name, judged.text, call_id, call.kind, rejected=reason or "invalid_json", echo=call.echo)
+        return cls(name, judged.value, call_id, call.kind, echo=call.echo)
+
+    @classmethod
+    def refused(cls, call: RejectedCall) -> Asked:
+        """A call that a decoder refused."""
+        return cls(_name(call.name), call.raw, _id(call.call_id), call.kind, rejected=call.reason, echo=call.echo)
 
     @property
     def named_arguments(self) -> dict[str, Any]:
@@ -119,8 +144,8 @@ class Judge:
 
     def _refusal(self, call: Asked, spec: ToolSpec | None, arguments: Any) -> Failure | Heavy | None:
         if call.rejected:
-            details = {"reason": call.rejected}
-            return Failure("invalid_arguments", f"the arguments are no usable JSON object: {call.rejected}", details)
+            what = _UNUSABLE.get(call.rejected, f"the arguments are no usable JSON object: {call.rejected}")
+            return Failure("invalid_arguments", what, {"reason": call.rejected})
         if spec is None:
             known = sorted(self.specs.tools)
             words = f"there is no tool {call.tool!r}; the tools are: {', '.join(known)}"
@@ -140,3 +165,11 @@ class Judge:
     def _lanes(self, call: Asked, spec: ToolSpec) -> tuple[str, ...]:
         own = ordering.lanes(self.scope, call.tool, spec.order_by, call.named_arguments)
         return (*own, ordering.turn_lane(self.turn_key)) if self.ordered else own
+
+
+def _name(name: Any) -> str:
+    return storable(str(name)) if isinstance(name, str) and name else _NAMELESS
+
+
+def _id(call_id: Any) -> str | None:
+    return storable(str(call_id)) if isinstance(call_id, str) else None

@@ -23,6 +23,8 @@ class Limits:
         calls: calls of one turn. The vendors take at most 128 tools; a loop in a server passes this soon.
         nesting: containers inside each other, the outer object included; deeper: ``too_deep``. Every JSON reader
             that a tool may use takes this depth.
+        held_values: values in arguments that a program holds, shared ones counted each time: a few small lists that
+            hold each other are endless to walk. More: ``too_large``.
         digits: digits of one integer; more: ``too_large``. Python's own limit against quadratic conversion.
         total_bytes: the whole stream. Ten million fragments of one character come to about 1.3 GB.
         stray_bytes: lines that are no SSE, kept to find an error document among them.
@@ -33,6 +35,7 @@ class Limits:
     argument_chars: int = 16 * MIB
     calls: int = 1024
     nesting: int = 100
+    held_values: int = MIB
     digits: int = 4300
     total_bytes: int = 2048 * MIB
     stray_bytes: int = MIB // 16

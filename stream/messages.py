@@ -28,7 +28,7 @@ _STATES: dict[State | None, MessageCode] = {
 _SLIPS = frozenset(
     {
         "invalid_arguments", "unknown_tool", "invalid_json", "not_an_object", "duplicate_key", "non_finite",
-        "lone_surrogate", "too_deep", "too_large", "too_costly",
+        "lone_surrogate", "too_deep", "too_large", "too_costly", "not_text", "unusable_name", "unusable_id",
     }
 )  # fmt: skip
 

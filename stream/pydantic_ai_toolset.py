@@ -13,7 +13,6 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.tools import AgentDepsT, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import SchemaValidator, core_schema
 
 from ..store.errors import TurnIdMissing
 from ..store.outcomes import Outcome
@@ -21,13 +20,34 @@ from ..store.parts import Parts
 from ..store.specs import ToolSpec, published
 from ..store.states import State
 from ..store.times import wait_limit
+from .arguments import Judged, Unusable, judge_text
 from .async_client import AsyncBatch, AsyncClient
+from .limits import DEFAULT_LIMITS
 from .reply_answers import for_model
 from .submission import usable_turn_id
-from .turn import ToolCall
+from .turn import RejectedCall, ToolCall
 
-# Admission judges arguments, once for all harnesses; what it refuses the model may correct.
-_ANY_ARGUMENTS = SchemaValidator(core_schema.any_schema())
+
+class _AnyArguments:
+    """Lets all arguments through, and reads none itself: admission judges, once for all harnesses, from the text that
+    the model wrote, and stores what it refuses. pydantic's own reader takes NaN and members given twice."""
+
+    def validate_json(self, input: str | bytes | bytearray, **_options: Any) -> dict[str, Any]:  # noqa: A002
+        value = _judged(input if isinstance(input, str) else bytes(input).decode("utf-8", "surrogatepass")).value
+        return value if isinstance(value, dict) else {}
+
+    def validate_python(self, input: Any, **_options: Any) -> Any:  # noqa: A002
+        return input
+
+
+def _judged(text: str) -> Judged:
+    try:
+        return judge_text(text, DEFAULT_LIMITS)
+    except Unusable:  # cut, or two objects: of a whole response that is one call's own fault
+        return Judged(None, text, "invalid_json")
+
+
+_ANY_ARGUMENTS = _AnyArguments()
 _TURNS_OF_THE_LOOP = 10
 """How long calls are gathered: an agent starts those of one response in one go, unless it is told to run them one by
 one. Only what it really starts is submitted: an approval, or a toolset around this one, may keep a call back."""
@@ -76,12 +96,12 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
         assert isinstance(response, ModelResponse), "a tool is called for a response of the model"
         if response.finish_reason in _NOT_ENDED:
             raise ModelRetry("Your output was cut before it ended, so nothing was executed. Ask again, more briefly.")
-        call = ToolCall(name, tool_args, ctx.tool_call_id, "function", _place(response, ctx.tool_call_id))
+        call = _call(name, tool_args, ctx.tool_call_id, response)
         batch = await self._submit(response, call)
         [outcome] = await batch.wait(self._wait_s)
         return _told(outcome)
 
-    async def _submit(self, response: ModelResponse, call: ToolCall) -> AsyncBatch:
+    async def _submit(self, response: ModelResponse, call: ToolCall | RejectedCall) -> AsyncBatch:
         """Submit a call together with those of its response that the agent starts at the same time; its own batch."""
         turn_id = turn_id_of(response)
         gathering = self._gathering.get(turn_id)
@@ -107,8 +127,18 @@ class _Gathering:
     """The calls of one response that have come so far, and their submission."""
 
     def __init__(self) -> None:
-        self.calls: list[ToolCall] = []
+        self.calls: list[ToolCall | RejectedCall] = []
         self.submitted: asyncio.Future[dict[int, Outcome]]
+
+
+def _call(name: str, arguments: Any, call_id: str | None, response: ModelResponse) -> ToolCall | RejectedCall:
+    """The call with the arguments that the agent hands over, or the refused one where the model's text gave none."""
+    place = _place(response, call_id)
+    part = response.parts[place] if place < len(response.parts) else None
+    text = part.args if isinstance(part, ToolCallPart) else None
+    if isinstance(text, str) and not arguments and (reason := _judged(text).reason):
+        return RejectedCall(name, call_id, reason, place, text)
+    return ToolCall(name, arguments, call_id, "function", place)
 
 
 def _count(response: ModelResponse) -> int:

@@ -127,17 +127,27 @@ def asked_of(result: TurnResult) -> list[Asked]:
     """
     if not isinstance(result, TurnResult):
         raise TypeError(f"submit takes the TurnResult of eof(), not {type(result).__name__}; drafts never run")
-    calls: list[ToolCall | RejectedCall] = [*result.require_calls(), *result.rejected]
-    return [asked(call) for call in sorted(calls, key=lambda call: call.position)]
+    ran = [(call.position, _decoded(call)) for call in result.require_calls()]
+    refused = [(call.position, Asked.refused(call)) for call in result.rejected]
+    return [call for _, call in sorted((*ran, *refused), key=lambda placed: placed[0])]
+
+
+def _decoded(call: ToolCall) -> Asked:
+    """Judged by its decoder, under that one's limits."""
+    return Asked(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
 
 
 def asked(call: ToolCall | RejectedCall) -> Asked:
-    """One call as admission sees it."""
+    """One call that a program holds, as admission sees it; judged here as a decoder would have judged it.
+
+    Raises:
+        TypeError: no call at all.
+    """
     match call:
         case ToolCall():
-            return Asked(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
+            return Asked.held(call)
         case RejectedCall():
-            return Asked(call.name, call.raw, call.call_id, call.kind, rejected=call.reason, echo=call.echo)
+            return Asked.refused(call)
         case _:
             raise TypeError(f"a call is a ToolCall or a RejectedCall, not {type(call).__name__}")
 

@@ -32,7 +32,7 @@ def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[S
     opened.close()
 
 
-def say(site: Site, calls: list[tuple[str, dict[str, Any]]], *, wait_s: float | None = None, **response: Any) -> str:
+def say(site: Site, calls: list[tuple[str, Any]], *, wait_s: float | None = None, **response: Any) -> str:
     async def main() -> str:
         async with AsyncClient(site.url, scope="tenant-1/talk-1", namespace=site.namespace) as client:
             toolset: ToolonceToolset[object] = ToolonceToolset(client, wait_s=wait_s)
@@ -159,3 +159,28 @@ def test_a_call_that_the_agent_keeps_back_is_not_submitted_with_its_siblings(sit
     with site.worker():
         asyncio.run(main())
     assert site.ledger.lines() == ["put one"]
+
+
+UNUSABLE = {
+    '{"what": NaN}': "non_finite",
+    '{"what": 1e400}': "non_finite",
+    '{"what": "a", "what": "b"}': "duplicate_key",
+    '{"what": ' + "9" * 5_000 + "}": "too_large",
+    '{"what": ' + "[" * 100_000 + "]" * 100_000 + "}": "too_deep",
+    '{"what": "\\ud800"}': "lone_surrogate",
+    '{"what": "a"': "invalid_json",
+    '["a"]': "not_an_object",
+}
+
+
+@pytest.mark.parametrize("text", UNUSABLE, ids=UNUSABLE.values())
+def test_arguments_that_cannot_be_used_are_one_stored_refusal_and_the_sibling_runs(site: Site, text: str) -> None:
+    """Faults 18: pydantic's own reader took some of them, and refused others without a trace."""
+    calls: list[tuple[str, Any]] = [("put", text), ("put", {"what": "good"})]
+    with site.worker():
+        said = say(site, calls)
+
+    assert site.ledger.lines() == ["put good"]
+    stats = site.stats()
+    assert (stats.counts["admitted"], stats.counts["state:refused"]) == (2, 1)
+    assert "good" in said

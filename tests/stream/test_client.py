@@ -157,16 +157,6 @@ def test_a_name_with_half_of_a_surrogate_pair_is_refused_in_words_before_anythin
         bench.another_client(tenant=half)
 
 
-@pytest.mark.parametrize("half", ["\ud800", "a\udcff"])
-def test_a_call_whose_name_or_id_is_no_text_stores_nothing_of_its_turn(bench: Bench, half: str) -> None:
-    good = call("pay", "a", n=1)
-    with pytest.raises(StoreMisuse, match=r"tool name .* is no UTF-8 text"):
-        bench.client.submit_calls([good, call(half, "b", 1)], turn_id="t")
-    with pytest.raises(StoreMisuse, match=r"call id .* is no UTF-8 text"):
-        bench.client.submit_calls([good, call("pay", half, 1, n=2)], turn_id="t")
-    assert bench.admitted == 0
-
-
 def test_without_any_published_tool_a_submission_says_what_is_missing(redis_server: RealServer, namespace: str) -> None:
     empty = Bench(redis_server.url, namespace)
     with pytest.raises(NoToolsPublished, match="toolonce work"):

@@ -201,32 +201,17 @@ def test_the_providers_turn_id_will_do_where_there_is_no_step_id(box: Inbox, con
     assert box.bench.admitted == 1
 
 
-def nested(depth: int) -> list[Any]:
-    inner: list[Any] = []
-    for _ in range(depth):
-        inner = [inner]
-    return inner
-
-
 POISON: dict[str, dict[str, Any]] = {
     "no calls": {"scope": "s", "turn": "1"},
     "calls and body": {"turn": "1", "calls": "[]", "body": "x", "dialect": "anthropic"},
     "no turn": {"scope": "s", "calls": [pay(1)]},
     "no JSON": {"turn": "1", "calls": '[{"name": "pay"'},
-    "NaN": {"turn": "1", "calls": '[{"name": "pay", "arguments": {"n": NaN}}]'},
+    "no object in the list": {"turn": "1", "calls": "[5]"},
+    "a strange kind": {"turn": "1", "calls": [{"name": "look", "kind": "odd"}]},
+    "two lists": {"turn": "1", "calls": "[] []"},
     "no list": {"turn": "1", "calls": '{"name": "pay"}'},
-    "no name": {"turn": "1", "calls": '[{"arguments": {}}]'},
-    "arguments as text": {"turn": "1", "calls": '[{"name": "pay", "arguments": "{}"}]'},
     "an unknown field": {"turn": "1", "calls": [pay(1)], "tenant": "umbrella"},
     "a strange flag": {"turn": "1", "calls": [pay(1)], "ordered": "yes"},
-    "half a surrogate": {"turn": "1", "calls": '[{"name": "pay", "arguments": {"n": "\\ud800"}}]'},
-    "half a surrogate as name": {"turn": "1", "calls": '[{"name": "\\ud800"}]'},
-    "too deep": {"turn": "1", "calls": '[{"name": "look", "arguments": {"x": ' + "[" * 5000 + "]" * 5000 + "}}]"},
-    "deep, for any reader but Python's": {"turn": "1", "calls": [{"name": "look", "arguments": {"x": nested(900)}}]},
-    "an infinity": {"turn": "1", "calls": '[{"name": "look", "arguments": {"x": 1e999}}]'},
-    "a member given twice": {"turn": "1", "calls": '[{"name": "look", "arguments": {"x": 1, "x": 2}}]'},
-    "a name given twice": {"turn": "1", "calls": '[{"name": "look", "name": "pay"}]'},
-    "a huge number": {"turn": "1", "calls": '[{"name": "look", "arguments": {"x": ' + "9" * 5000 + "}}]"},
     "too many": {"turn": "1", "calls": [{"name": "look"}] * 1025},
     "no UTF-8": {"turn": b"\xff", "calls": [pay(1)]},
     "calls in no UTF-8": {"turn": "1", "calls": b'[{"name": "\xff"}]'},

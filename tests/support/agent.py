@@ -18,7 +18,7 @@ from toolonce.stream.async_client import AsyncClient
 from toolonce.stream.pydantic_ai_toolset import ToolonceToolset
 
 
-def model(calls: list[tuple[str, dict[str, Any]]], **response: Any) -> FunctionModel:
+def model(calls: list[tuple[str, Any]], **response: Any) -> FunctionModel:
     """A model that makes these calls in its first turn and then reports all that tools returned."""
 
     def answer(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
