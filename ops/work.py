@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..store.connection import Patience
 from ..store.recovery import Retention
@@ -58,6 +58,10 @@ def add_worker_options(parser: argparse.ArgumentParser) -> None:
         "--keep-marks", type=milliseconds, default=Retention().tombstone_ms, metavar="SPAN",
         help="keep the mark that a call has run (90d)",
     )  # fmt: skip
+    parser.add_argument(
+        "--replicas", type=replicas, default=0, metavar="all|N",
+        help="run a mutating call only once so many replicas have its claim; all: as many as there ever were (0)",
+    )  # fmt: skip
     parser.add_argument("--name", metavar="NAME", help="this worker's name; else host, process and a random word")
     parser.add_argument("--grace", type=seconds, default=25.0, metavar="SPAN", help="time to finish on SIGTERM (25s)")
     logs.add_options(parser)
@@ -69,6 +73,15 @@ def keeping(text: str) -> tuple[State | None, int]:
     if state and state not in SETTLED:
         raise argparse.ArgumentTypeError(f"{state!r}: use one of {', '.join(sorted(SETTLED))}, or no state")
     return State(state) if state else None, milliseconds(span)
+
+
+def replicas(text: str) -> int | Literal["all"]:
+    """`all`, or a number that is not negative. An argparse type."""
+    if text == "all":
+        return "all"
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number of replicas, or all")
+    return int(text)
 
 
 def retention(keep: Sequence[tuple[State | None, int]], marks_ms: int) -> Retention:
@@ -99,6 +112,7 @@ def work(args: argparse.Namespace, connection: Connection, registry: Registry, *
             durability=Settings.of(args).durability,
             name=args.name or "",
             retention=retention(args.keep, args.keep_marks),
+            replicas=args.replicas,
         )
         return run_worker(connection, registry, options)
     except ValueError as error:

@@ -12,6 +12,7 @@ when a lost connection is opened again by the next command: it would go to local
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -19,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import redis
 import redis.asyncio as aioredis
 from redis.asyncio import sentinel as aio
+from redis.exceptions import RedisError
 from redis.sentinel import (
     Sentinel,
     SentinelConnectionPool,
@@ -130,6 +132,20 @@ def open_pool(url: str, **options: Any) -> redis.ConnectionPool:
     manager = Sentinel(watched.sentinels, sentinel_kwargs=_patient(watched, options))  # type: ignore[no-untyped-call]
     kwargs = {**options, **watched.options, "connection_class": _Tls if watched.tls else _Plain}
     return _Pool(watched.service, manager, **kwargs)  # type: ignore[no-untyped-call]
+
+
+def listed_replicas(pool: redis.ConnectionPool) -> int:
+    """How many replicas the Sentinels of this pool know, those included that they call down: the largest answer of one
+    Sentinel; 0 for any other pool, and where none answers. Counted by the identity that a server gives itself: one that
+    stands there under two addresses is one replica."""
+    if not isinstance(pool, _Pool):
+        return 0
+    found = 0
+    for client in pool.sentinel_manager.sentinels:
+        with suppress(RedisError, OSError):
+            listed = client.sentinel_slaves(pool.service_name)
+            found = max(found, len({entry["runid"] for entry in listed if entry.get("runid")}))
+    return found
 
 
 def open_async_pool(url: str, **options: Any) -> aioredis.ConnectionPool:

@@ -12,11 +12,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
 from .addresses import open_async_pool
-from .connection import LOST, Patience, pack, pause, unsafe, unserved
+from .connection import LOST, Patience, is_lost, pack, pause, unsafe, unserved
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
-from .query import Operation, Query
-from .scripts import Arg
+from .query import Acknowledged, Operation, Query
+from .scripts import Arg, Invocation
 
 T = TypeVar("T")
 
@@ -54,11 +54,9 @@ class AsyncConnection:
         """
         if isinstance(operation, Query):
             return operation.read(await self._persist(*operation.commands))
-        try:
-            (reply,) = await self._persist(operation.command())
-        except NoScriptError:
-            (reply,) = await self._persist(operation.full_command())
-        return operation.read(reply)
+        if isinstance(operation, Acknowledged):
+            return operation.read(*await self._evaluate(operation.invocation, operation.wait))
+        return operation.read((await self._evaluate(operation))[0])
 
     async def command(self, *args: Arg) -> Any:
         """One plain command that may be sent again after a lost reply."""
@@ -73,6 +71,12 @@ class AsyncConnection:
     async def close(self) -> None:
         await self._pool.disconnect()
 
+    async def _evaluate(self, invocation: Invocation[Any], *behind: tuple[Arg, ...]) -> list[Any]:
+        try:
+            return await self._persist(invocation.command(), *behind)
+        except NoScriptError:
+            return await self._persist(invocation.full_command(), *behind)
+
     async def _persist(self, *commands: tuple[Arg, ...]) -> list[Any]:
         until = time.monotonic() + self._patience.total
         tries = 0
@@ -84,9 +88,9 @@ class AsyncConnection:
                 raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
             except NoScriptError:
                 raise
-            except ResponseError as error:
-                raise unsafe(error) from error
-            except LOST as error:
+            except (*LOST, ResponseError) as error:
+                if isinstance(error, ResponseError) and not is_lost(error):
+                    raise unsafe(error) from error
                 tries += 1
                 wait = pause(tries)
                 if time.monotonic() + wait > until:

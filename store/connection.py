@@ -36,7 +36,7 @@ from tenacity import RetryCallState, wait_random_exponential
 from .addresses import open_pool
 from .errors import StoreFull, StoreUnavailable, StoreUnsafe
 from .keys import Namespace
-from .query import Operation, Query
+from .query import Acknowledged, Operation, Query
 from .scripts import Arg, Invocation
 from .times import seconds, wait_limit
 
@@ -83,8 +83,11 @@ class Link:
         if isinstance(operation, Query):
             commands = operation.commands
             return operation.read(self._persist(lambda: self._exchange(commands)))
+        if isinstance(operation, Acknowledged):
+            script, wait = operation.invocation, operation.wait
+            return operation.read(*self._persist(lambda: self._evaluate(script, wait)))
         invocation = operation
-        return invocation.read(self._persist(lambda: self._evaluate(invocation)))
+        return invocation.read(self._persist(lambda: self._evaluate(invocation)[0]))
 
     def command(self, *args: Arg) -> Any:
         """One plain command that may be sent again after a lost reply (reads, SUBSCRIBE-like, idempotent writes)."""
@@ -94,18 +97,19 @@ class Link:
         """One plain command, never sent again (BLMOVE). Raises redis-py's errors as they are; the link stays usable."""
         try:
             return self._exchange([args], timeout=timeout)[0]
-        except LOST:
-            self._raw.disconnect()
+        except (*LOST, ResponseError) as error:
+            if is_lost(error):
+                self._raw.disconnect()
             raise
 
     def close(self) -> None:
         self._raw.disconnect()
 
-    def _evaluate(self, invocation: Invocation[Any]) -> Any:
+    def _evaluate(self, invocation: Invocation[Any], *behind: tuple[Arg, ...]) -> list[Any]:
         try:
-            return self._exchange([invocation.command()])[0]
+            return self._exchange([invocation.command(), *behind])
         except NoScriptError:
-            return self._exchange([invocation.full_command()])[0]
+            return self._exchange([invocation.full_command(), *behind])
 
     def _exchange(self, commands: Sequence[tuple[Arg, ...]], timeout: float | None = None) -> list[Any]:
         """Several commands in one round trip."""
@@ -127,9 +131,9 @@ class Link:
                 return attempt()
             except OutOfMemoryError as error:
                 raise StoreFull("Redis is at its memory limit; free memory, or purge settled calls") from error
-            except ResponseError as error:
-                raise unsafe(error) from error
-            except LOST as error:
+            except (*LOST, ResponseError) as error:
+                if isinstance(error, ResponseError) and not is_lost(error):
+                    raise unsafe(error) from error
                 self._raw.disconnect()
                 tries += 1
                 wait = pause(tries)
@@ -218,6 +222,12 @@ class Connection:
             return Link(self.pool.make_connection(), self._patience)
 
 
+def is_lost(error: Exception) -> bool:
+    """Whether this connection is of no use, and a new one may be: it is broken, or its server takes no writes because
+    too few replicas are attached (min-replicas-to-write). Through Sentinel a new one finds another primary."""
+    return isinstance(error, LOST) or str(error).startswith("NOREPLICAS")
+
+
 def pause(tries: int) -> float:
     """Seconds to wait before the next re-send; grows, with jitter."""
     state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
@@ -233,6 +243,8 @@ def unserved(error: RedisError | OSError) -> str:
         return f"Redis refuses the login ({why}): check user and password in the URL, redis://USER:PASSWORD@HOST:6379/0"
     if " connecting to " in why:
         why += "; start a server there, or name another: --redis URL, url= or TOOLONCE_REDIS_URL"
+    if why.startswith("NOREPLICAS"):
+        return "Redis takes no writes: fewer replicas are attached than its min-replicas-to-write asks for"
     return f"no answer from Redis: {why}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from .answers import failure_json
@@ -64,6 +64,11 @@ class Delivery:
     def call(self) -> str:
         return call_of(self.job_id)
 
+    @property
+    def forgettable(self) -> Delivery:
+        """The same arrival, claimed while too few replicas answer: that a failover forgets its claim proves nothing."""
+        return replace(self, token=f"{self.token}~")
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -112,18 +117,22 @@ class NotRun:
     detail: str = ""
 
 
-def claim(space: Namespace, delivery: Delivery, *, lease_ms: int, seen_fence: int = 0) -> Invocation[Run | NotRun]:
+def claim(
+    space: Namespace, delivery: Delivery, *, lease_ms: int, seen_fence: int = 0, bar_mutating: bool = False
+) -> Invocation[Run | NotRun]:
     """Take the right to run the call that a pointer names.
 
     Sent again after a lost reply, the same delivery gets its own claim again. `seen_fence` is the highest fence this
-    process knows; a store that knows less has lost writes, and holds mutating calls from then on.
+    process knows; a store that knows less has lost writes, and holds mutating calls from then on. With `bar_mutating` a
+    mutating call is not taken and waits until enough replicas answer (``parked``, ``replicas``).
 
     Raises:
         ValueError: the lease is not positive.
     """
     if lease_ms <= 0:
         raise ValueError(f"a lease of {lease_ms} ms protects nothing; use a positive number")
-    args = (delivery.call, delivery.job_id, delivery.queue, delivery.token, delivery.worker, lease_ms, seen_fence)
+    asked = (delivery.call, delivery.job_id, delivery.queue, delivery.token, delivery.worker)
+    args = (*asked, lease_ms, seen_fence, int(bar_mutating))
 
     def read(reply: list[Any]) -> Run | NotRun:
         if reply[0] == b"run":
@@ -219,7 +228,8 @@ class Settled:
 def settle(
     space: Namespace, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
 ) -> Invocation[Settled]:
-    """Store the outcome under the run's fence. The first outcome stands; repeats answer the same.
+    """Store the outcome under the run's fence. The first outcome stands; repeats answer the same, and
+    may change the marks.
 
     Args:
         raised: the exception that ended the attempt, for the history: ``{"type", "message"?, "file", "line"}``.
@@ -242,7 +252,8 @@ def settle(
 
 def release(space: Namespace, run: Run, *, held: str = "", approval_ms: int = 0) -> Invocation[str]:
     """Give an un-entered call back, to the queue or held for a reason; the attempt does not count. The new state, or
-    "lost". Held for ``approval``, it waits for a person for `approval_ms`."""
+    "lost". Held for ``approval``, it waits for a person for `approval_ms`; for ``replicas`` it is queued, and waits
+    until enough of them answer."""
     return _release(space, run, ("release", approval_ms, held, ""))
 
 

@@ -29,9 +29,10 @@ class FenceWatermark:
         self.seen = max(self.seen, fence)
 
     def note_all(self, outcomes: Iterable[Outcome | None]) -> None:
-        """The fences of these outcomes were seen; a conflict tells of another call, whose fence counts as well."""
+        """The fences of these outcomes were seen; a conflict tells of another call, whose fence counts as well. One
+        that is not durable does not: a failover may forget it."""
         for outcome in outcomes:
-            if outcome is not None:
+            if outcome is not None and outcome.is_durable:
                 self.note(outcome.fence)
 
 
@@ -47,6 +48,8 @@ def high_water(space: Namespace, seen: int, known: Sequence[Outcome] = ()) -> In
 
 def contradicted(told: Outcome, now: Outcome | None) -> bool:
     """Whether the store's answer about a call is older than what was told of it before, or missing."""
+    if not told.is_durable:
+        return False  # a failover may have forgotten it
     if now is None or now.fence < told.fence:
         return True
     return told.state in _FINAL and now.state is not told.state

@@ -12,8 +12,9 @@
 <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
 <ns>:readback:<tool>   zset    unknown calls by the time of the next read-back
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
-<ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue
-<ns>:crowded           set     limits that calls wait for
+<ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue; for the limit
+                               "replicas" mutating calls wait while too few replicas answer
+<ns>:crowded           set     limits that calls wait for, also "replicas"
 <ns>:queued_by_tenant  hash    tenant -> its queued calls
 <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
 <ns>:followers:<key>   set     calls that run only after this one succeeded
@@ -27,6 +28,7 @@
                        clock (highest Redis time seen), server (its run id), cut_... (borders, after a step back)
 <ns>:fence, :pushes, :admissions, :tools_version   counters
 <ns>:memory_looked_at  string  when admission asks the server about its memory again (ms)
+<ns>:replicas          string  the largest number of replicas ever seen
 <ns>:events            stream  every transition, capped
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day

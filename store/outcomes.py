@@ -44,8 +44,9 @@ class Outcome:
         conflict: True when the submission named this call with another tool or other arguments (G6); the
             rest of the answer then describes nothing but the refusal.
         marks: facts about the stored form, for example ``{"truncated": true, "size": 70000000}`` or
-            ``{"lossy": true}``; of a running call ``progress`` with its fraction and message; of one with unusable
-            arguments ``slip``, the how many-eth of the tool in this scope since a success; empty as a rule.
+            ``{"lossy": true}``; ``{"durable": false}`` where a failover may forget this answer; of a running call
+            ``progress`` with its fraction and message; of one with unusable arguments ``slip``, the how many-eth of the
+            tool in this scope since a success; empty as a rule.
         turn_id: the turn that the call was stored under; another than the one submitted where an intent key found it.
         echo: sibling fields of the call that the provider wants back with its result (caller, toolset name,
             namespace, ...), as the decoder kept them; empty as a rule.
@@ -77,6 +78,11 @@ class Outcome:
     def pending(self) -> bool:
         """True while the call waits or runs; an answer may still come without anyone asking."""
         return not self.settled and self.state is not State.UNKNOWN
+
+    @property
+    def is_durable(self) -> bool:
+        """False where a failover may forget this answer: too few replicas had it when it was read."""
+        return self.marks.get("durable") is not False
 
     @property
     def was_tried(self) -> bool:

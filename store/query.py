@@ -1,8 +1,8 @@
-"""Plain commands that only read, sent together in one round trip: each sees the store at one moment, all of them not
-at the same one.
+"""What a connection runs beside a script alone: plain commands that only read, and a script with a WAIT behind it.
 
-For the one question that is asked most, what is stored about these calls: a script would cost the server twice as
-much, to build its functions and to turn each field into a value of Lua and back.
+Plain commands are sent together in one round trip: each sees the store at one moment, all of them not at the same one.
+They are for the one question that is asked most, what is stored about these calls: a script would cost the server
+twice as much, to build its functions and to turn each field into a value of Lua and back.
 """
 
 from __future__ import annotations
@@ -25,5 +25,24 @@ class Query(Generic[T_co]):
     read: Callable[[Sequence[Any]], T_co]
 
 
-Operation = Invocation[T] | Query[T]
-"""What a connection runs; both may be sent again after a lost reply."""
+@dataclass(frozen=True, slots=True)
+class Acknowledged(Generic[T_co]):
+    """A script that writes, and in the same round trip, on the same connection, WAIT: how many replicas have it.
+
+    Attributes:
+        replicas, wait_ms: WAIT answers once so many replicas have the write, or after this time.
+        read: from the script's reply and the number of replicas that have its write.
+    """
+
+    invocation: Invocation[Any]
+    replicas: int
+    wait_ms: int
+    read: Callable[[Any, int], T_co]
+
+    @property
+    def wait(self) -> tuple[Arg, ...]:
+        return ("WAIT", self.replicas, self.wait_ms)
+
+
+Operation = Invocation[T] | Query[T] | Acknowledged[T]
+"""What a connection runs; each may be sent again after a lost reply."""

@@ -105,14 +105,15 @@ def adopt(
     return Invocation(load("adopt"), space.root, tuple(args), lambda reply: Mended({"adopted": reply}, False))
 
 
-def tick(space: Namespace, *, most: int = STEP) -> Invocation[tuple[Mended, int | None]]:
-    """Do what time asks for; also the ms until the next delayed call, None for none."""
+def tick(space: Namespace, *, most: int = STEP, enough_replicas: bool = True) -> Invocation[tuple[Mended, int | None]]:
+    """Do what time asks for; also the ms until the next delayed call, None for none. With `enough_replicas` mutating
+    calls that wait for them are set going."""
 
     def read(reply: list[int]) -> tuple[Mended, int | None]:
         counts = dict(zip(("available", "expired", "approvals_expired", "woken"), reply, strict=False))
         return Mended(counts, max(counts.values()) >= most), None if reply[4] < 0 else reply[4]
 
-    return Invocation(load("tick"), space.root, (most,), read)
+    return Invocation(load("tick"), space.root, (most, int(enough_replicas)), read)
 
 
 def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP) -> Invocation[Mended]:
@@ -160,9 +161,11 @@ def ask_later(space: Namespace, call: str, *, wait_ms: int, heard: str) -> Invoc
     return Invocation(load("ask_later"), space.root, (call, wait_ms, heard), lambda reply: reply == 1)
 
 
-def steps(space: Namespace, queues: Sequence[str], sweeper: str, *, grace_ms: int) -> Iterator[Invocation[Any]]:
+def steps(
+    space: Namespace, queues: Sequence[str], sweeper: str, *, grace_ms: int, enough_replicas: bool = True
+) -> Iterator[Invocation[Any]]:
     """One round of a worker's sweep, cheapest and most urgent first. Retention has a slower round of its own."""
     yield reclaim(space, sweeper)
     for queue in queues:
         yield repush(space, queue, grace_ms=grace_ms)
-    yield tick(space)
+    yield tick(space, enough_replicas=enough_replicas)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from redis.exceptions import ResponseError
 
-from .connection import Connection
+from .connection import Connection, Link
 
 
-def read_info(connection: Connection, *sections: str) -> dict[str, str]:
+def read_info(connection: Connection | Link, *sections: str) -> dict[str, str]:
     """INFO, all of it or some sections, as name -> text.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any
 from ..store.connection import Connection
 from ..store.crashpoints import reach
 from ..store.errors import StoreUnavailable
-from ..store.execution import Ending, Run, Settled, interrupt, retry_later, settle
+from ..store.execution import Ending, Run, interrupt, retry_later
 from ..store.keyring import Keyring
 from ..store.scripts import Invocation
 from ..store.states import State
@@ -26,6 +26,7 @@ from .lines import StoreLine
 from .persist import Persistence, Sends
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
 from .preparing import Ready
+from .replicas import Replicas
 from .tally import Tally
 from .tool import Isolation
 
@@ -39,6 +40,7 @@ class Desk:
     connection: Connection
     leases: Leases
     persistence: Persistence
+    replicas: Replicas
     keyring: Keyring
     tally: Tally
     nudge: Callable[[int], None]
@@ -56,7 +58,7 @@ class Attempt:
         self._desk = desk
         self._ready = ready
         self._claimed_at = time.monotonic()
-        self._line = StoreLine(desk.leases, hold, ready.secrets)
+        self._line = StoreLine(desk.leases, desk.replicas, hold, ready.secrets)
         limit_ms = ready.tool.spec.timeout_ms
         limit_at = self._claimed_at + limit_ms / 1000 if limit_ms else None
         self.entry = Entry(ready.tool, ready.values, context_of(run, limit_at, self._line, ready.secrets))
@@ -116,7 +118,7 @@ class Attempt:
                 _LOG.warning("call %s: stopped, its lease is lost", run.call)
 
     def _settle(self, ending: Ending, sends: Sends, raised: dict[str, Any]) -> None:
-        heard: Settled = self._write(sends, settle(self._desk.connection.space, self.run, ending, raised=raised))
+        heard = self._desk.replicas.settle(sends, self.run, ending, raised=raised)
         if heard.verdict == "settled":
             self._desk.tally.settled(ending.state)
             self._tell(ending)

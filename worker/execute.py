@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..store.crashpoints import reach
 from ..store.errors import KeyringMissing, StoreUnavailable
-from ..store.execution import Ending, Run, declare, release, settle
+from ..store.execution import Ending, Run, declare, release
 from ..store.outcomes import Failure
 from ..store.specs import Effect
 from ..store.states import State
@@ -28,6 +28,7 @@ from .tool import Isolation
 from .tracebacks import traceback_of
 
 _LOG = logging.getLogger("toolonce.worker")
+_AWAITS_REPLICAS = GiveBack("replicas")
 
 
 class Executor:
@@ -39,15 +40,19 @@ class Executor:
         self._runners = runners
         self._wait = wait
 
-    def execute(self, run: Run, sends: Sends, *, asked_at: float) -> None:
-        """Bring a run to its end, whatever that is; `asked_at` is the monotonic time at which its claim was sent.
+    def execute(self, run: Run, sends: Sends, *, asked_at: float, enough: bool = True) -> None:
+        """Bring a run to its end, whatever that is; `asked_at` is the monotonic time at which its claim was sent, and
+        `enough` whether enough replicas have the claim.
 
         Raises:
             Abandoned: the handler overran its limit and this thread was replaced; it has to end.
         """
         hold = self._desk.leases.hold(run, asked_at)
         try:
-            self._carry_out(run, hold, sends)
+            if not enough:
+                self._close(run, hold, _AWAITS_REPLICAS if run.effect is Effect.MUTATING else GiveBack(""), sends)
+            else:
+                self._carry_out(run, hold, sends)
         finally:
             self._desk.leases.drop(hold)  # whatever happened here: a lease that nobody works under must run out
 
@@ -58,7 +63,10 @@ class Executor:
         if not isinstance(ready, Ready):
             self._close(run, hold, ready, sends)
             return
-        run = self._as_declared(run, hold, ready, sends)
+        run, enough = self._as_declared(run, hold, ready, sends)
+        if not enough:
+            self._close(run, hold, _AWAITS_REPLICAS, sends)
+            return
         attempt = Attempt(self._desk, run, hold, ready)
         barred = self._ask(attempt, ready) or self._too_late(hold, sends)
         if barred:
@@ -80,23 +88,24 @@ class Executor:
             _LOG.error("call %s: its arguments cannot be read: %s", run.call, why, exc_info=not run.secret)
             return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {why}"))
 
-    def _as_declared(self, run: Run, hold: Hold, ready: Ready, sends: Sends) -> Run:
-        """The run as the tool here declares it, where that is stricter than what the record says."""
-        strict = strictest(run, ready.tool.spec)
+    def _as_declared(self, run: Run, hold: Hold, ready: Ready, sends: Sends) -> tuple[Run, bool]:
+        """The run as the tool here declares it, where that is stricter than what the record says; and whether enough
+        replicas have that, and with it the claim."""
+        strict, enough = strictest(run, ready.tool.spec), True
         if strict is run:
-            return run
+            return run, True
         _LOG.warning("call %s: tool %s has become stricter since it was admitted", run.call, run.tool)
         request = declare(self._desk.connection.space, strict)
         try:
-            word = self._desk.persistence.write(sends, request, what=f"the declaration of call {run.call}")
+            word, enough = self._desk.replicas.write(sends, request, what=f"the declaration of call {run.call}")
         except StoreUnavailable as error:
             _LOG.error("call %s: %s", run.call, error)
             word = "lost"
         if word == "lost":
             hold.standing = "lost"
-            return run
+            return run, True
         hold.run = strict
-        return strict
+        return strict, enough or strict.effect is not Effect.MUTATING
 
     def _ask(self, attempt: Attempt, ready: Ready) -> GiveBack | Refuse | None:
         rules, approved = self._registry.rules(ready.tool), attempt.run.approved
@@ -147,7 +156,7 @@ class Executor:
                     desk.persistence.write(sends, given, what=f"call {run.call}, given back")
                     desk.tally.given_back += 1
                 case Refuse(ending):
-                    desk.persistence.write(sends, settle(space, run, ending), what=f"the refusal of call {run.call}")
+                    desk.replicas.settle(sends, run, ending)
                     desk.tally.settled(ending.state)
         except StoreUnavailable as error:
             _LOG.error("call %s: %s", run.call, error)

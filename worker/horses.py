@@ -24,6 +24,7 @@ from .attempt import Attempt
 from .call import Call
 from .ends import End, Kind
 from .entering import overrun
+from .errors import NotStarted
 from .registry import Registry
 from .tool import Isolation
 
@@ -139,6 +140,8 @@ def _answer(attempt: Attempt, question: dict[str, Any]) -> dict[str, Any]:
                 return {"said": line.progress(question["fraction"], question["message"])}
             case _:
                 return {"said": line.standing()}
+    except NotStarted as error:
+        return {"not_started": str(error), "retry_after": error.retry_after}
     except StoreError as error:
         return {"error": str(error)}
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from redis.exceptions import RedisError
 
 from ..store.errors import StoreError, StoreUnavailable
-from ..store.scripts import Invocation
+from ..store.query import Operation
 
 T = TypeVar("T")
 _LOG = logging.getLogger("toolonce.worker")
@@ -25,7 +25,7 @@ KEEP_S = 900.0
 class Sends(Protocol):
     """A link or a connection."""
 
-    def run(self, invocation: Invocation[T]) -> T: ...
+    def run(self, operation: Operation[T]) -> T: ...
 
 
 class Persistence:
@@ -35,7 +35,7 @@ class Persistence:
         self.keep_s = keep_s
         self.hurry = threading.Event()
 
-    def write(self, sends: Sends, invocation: Invocation[T], *, what: str) -> T:
+    def write(self, sends: Sends, operation: Operation[T], *, what: str) -> T:
         """Run one operation that may be repeated, until it was heard.
 
         Raises:
@@ -45,7 +45,7 @@ class Persistence:
         told = False
         while True:
             try:
-                return sends.run(invocation)
+                return sends.run(operation)
             except (StoreError, RedisError) as error:  # RedisError: a full disk (MISCONF), a replica (READONLY), ...
                 if self.hurry.wait(_PAUSE_S) or time.monotonic() > until:
                     raise StoreUnavailable(f"{what} could not be stored: {error}") from error

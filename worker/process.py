@@ -34,6 +34,7 @@ from .persist import KEEP_S, Persistence
 from .readback import ReadBacks
 from .registration import SIGN_OF_LIFE_S, Heart, RegisteredWorker
 from .registry import Registry
+from .replicas import Replicas, Required
 from .roster import Doing, Report
 from .running import InThread, OnLoop, Runner
 from .signals import Signals
@@ -60,6 +61,7 @@ class Options:
         keep_s: how long a result is kept while the store cannot be written.
         abandoned_limit: threads that overran before the worker drains and exits for its supervisor.
         burst: end when the queues are empty.
+        replicas: how many must have a claim before a mutating handler is entered; ``all``: as many as there ever were.
 
     Raises:
         ValueError: a time that is zero, negative, NaN, infinite or shorter than a millisecond.
@@ -75,10 +77,13 @@ class Options:
     name: str = ""
     durability: Durability = Durability.STRICT
     retention: Retention = field(default_factory=Retention)
+    replicas: Required = 0
 
     def __post_init__(self) -> None:
         seconds("the grace", self.grace_s)
         seconds("the time for which results are kept", self.keep_s)
+        if self.replicas != "all" and self.replicas < 0:
+            raise ValueError(f"replicas {self.replicas}: give a number, or 'all'")
 
 
 def run_worker(connection: Connection, registry: Registry, options: Options | None = None) -> int:
@@ -111,12 +116,12 @@ class Process:
         # Never the same twice: RQ refuses a name whose last bearer was killed and still stands in its list.
         self.name = f"{options.name or f'{socket.gethostname()}-{os.getpid()}'}-{uuid.uuid4().hex[:6]}"
         self._tally = Tally()
-        high_water = HighWater()
+        persistence = Persistence(options.keep_s)
+        replicas = Replicas(connection, persistence, options.replicas, lease_ms=options.lease_ms)
+        high_water = HighWater(replicas.confirm)
         self._sweep = Sweep(connection, self.name, high_water, lease_ms=options.lease_ms, retention=options.retention)
         leases = Leases(connection, options.lease_ms)
-        self._desk = Desk(
-            connection, leases, Persistence(options.keep_s), keyring, self._tally, nudge=self._sweep.nudge
-        )
+        self._desk = Desk(connection, leases, persistence, replicas, keyring, self._tally, nudge=self._sweep.nudge)
         intake = Intake(connection, self._queues, self.name, self._tally)
         self._slots = Slots(self._desk, intake, high_water, burst=options.burst)
         self._limits = Limits()
@@ -137,6 +142,7 @@ class Process:
     def live(self, signals: Signals) -> int:
         """From the first registration to the last."""
         self._stable.open()  # before any thread: it forks
+        self._desk.replicas.start(relieved=lambda: self._sweep.nudge(0))
         registered = RegisteredWorker.create(self._connection, self._queues, self.name)
         registered.stops = self._connection.space.wake_channel(self.name), self._desk.leases.nudge
         heart = Heart(registered, self._report)
@@ -196,6 +202,7 @@ class Process:
         self._limits.stop()
         self._loop.stop()
         self._stable.close()
+        self._desk.replicas.stop()
         self._desk.leases.stop()
 
     def _report(self) -> Report:
@@ -221,4 +228,6 @@ class Process:
             grace_s=self._options.grace_s,
             lease_ms=self._options.lease_ms,
             beat_s=SIGN_OF_LIFE_S,
+            replicas=str(self._options.replicas),
+            lacks_replicas=self._desk.replicas.short,
         )

@@ -43,8 +43,9 @@ class Report:
         abandoned: threads whose handler overran its limit and has not come back.
         doing: the calls it runs, the longest running first; at most 50.
         specs: tool -> digest of its spec, by which workers that differ are found out.
-        grace_s, lease_ms: the options it was started with; 0 where it does not say.
+        grace_s, lease_ms, replicas: the options it was started with; 0 where it does not say.
         beat_s: how often it gives a sign of life at least; 0 where it does not say.
+        lacks_replicas: fewer answer than that: it claims no mutating call.
     """
 
     namespace: str
@@ -65,6 +66,8 @@ class Report:
     grace_s: float = 0
     lease_ms: int = 0
     beat_s: float = 0
+    replicas: str = "0"
+    lacks_replicas: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -117,23 +117,29 @@ class Slots:
 
     def _deliver(self, delivery: Delivery, link: Link) -> None:
         desk = self._desk
-        seen, lease_ms = self._high_water.seen, desk.leases.lease_ms
-        request = claim(desk.connection.space, delivery, lease_ms=lease_ms, seen_fence=seen)
-        asked_at = time.monotonic()
+        seen, lease_ms, short = self._high_water.seen, desk.leases.lease_ms, desk.replicas.short
+        if short:
+            delivery = delivery.forgettable
+        request = claim(desk.connection.space, delivery, lease_ms=lease_ms, seen_fence=seen, bar_mutating=short)
+        asked_at, what = time.monotonic(), f"the claim of call {delivery.call}"
         try:
             # Asked again for as long as it takes: the claim may have happened, and is ours to run then.
-            run = desk.persistence.write(link, request, what=f"the claim of call {delivery.call}")
+            if short:  # only what replicas need not have comes of it
+                run, enough = desk.persistence.write(link, request, what=what), True
+            else:
+                run, enough = desk.replicas.write(link, request, what=what)
         except StoreError as error:
             _LOG.warning("call %s: %s", delivery.call, error)
             return
         if isinstance(run, NotRun):
             self._not_run(delivery, run)
             return
-        self._high_water.note(run.fence)
+        if enough and not short:  # else a failover may forget this claim, and that is no proof of anything
+            self._high_water.note(run.fence)
         reach("after_claim")
         assert self._executor
         with working_on(run):
-            self._executor.execute(run, link, asked_at=asked_at)
+            self._executor.execute(run, link, asked_at=asked_at, enough=enough)
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":

@@ -76,14 +76,16 @@ class Sweep:
             self._next_at = at
             self._bell.set()
 
-    def once(self) -> int | None:
-        """One round of recovery; ms until a delayed call is due, None for none.
+    def once(self, *, enough_replicas: bool = True) -> int | None:
+        """One round of recovery; ms until a delayed call is due, None for none. With `enough_replicas` mutating calls
+        that wait for them are set going.
 
         Raises:
             StoreError: the store could not be asked.
         """
         due: int | None = None
-        for step in steps(self._connection.space, self._queues, self._worker, grace_ms=self._grace_ms):
+        space, enough = self._connection.space, enough_replicas
+        for step in steps(space, self._queues, self._worker, grace_ms=self._grace_ms, enough_replicas=enough):
             reach("in_recovery")
             for _ in range(_REPEATS):
                 mended, due = _read(self._connection.run(step))
@@ -98,8 +100,8 @@ class Sweep:
             now = time.monotonic()
             self._next_at = now + self._every_s
             try:
-                self._high_water.compare(self._connection)
-                due = self.once()
+                enough = self._high_water.compare(self._connection)
+                due = self.once(enough_replicas=enough)
                 if due is not None:
                     self.nudge(max(_FASTEST_MS, due))
                 self._watch_memory()

@@ -27,6 +27,7 @@ from ..store.secret_texts import Secrets
 from .call import Call
 from .ends import End
 from .entering import Entry, enter, enter_async
+from .errors import NotStarted
 from .registry import Registry
 
 _PR_SET_PDEATHSIG = 1
@@ -118,6 +119,8 @@ class PipeLine:
         with self._lock:
             _send(self._pipe, question)
             answer = json.loads(self._pipe.recv_bytes())
+        if "not_started" in answer:
+            raise NotStarted(answer["not_started"], retry_after=answer["retry_after"])
         if "error" in answer:
             raise ConnectionError(answer["error"])
         return answer["said"]

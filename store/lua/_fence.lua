@@ -37,7 +37,11 @@ end
 -- The same proof from one attempt: its record is gone, or knows no claim under its fence, or another one, since the
 -- server has given that fence out a second time. It comes also where others have claimed so much meanwhile that the
 -- mark was passed.
+-- A token that ends in "~" is of a read that was claimed while too few replicas answered: a failover may forget it.
 local function judge_attempt(call, fence, token)
+  if string.sub(token, -1) == '~' then
+    return
+  end
   local got = fields(call, 'state', 'fence', 'token')
   local stored, held = tonumber(got[2] or '0'), tonumber(fence)
   if stored == held and got[3] ~= token then

@@ -242,7 +242,7 @@ local function expire_queued(call, event)
 end
 
 -- An attempt ended in a way that may be followed by another; unless a stop was asked for meanwhile.
-local function queue_again(call, delay, event)
+local function queue_again(call, delay, event, waits_for_replicas)
   redis.call('HDEL', record_of(call), 'progress') -- the message stays: it may be the last that is heard of the call
   transition(call, 'running', 'queued', event)
   if fields(call, 'cancel_requested')[1] == '1' then
@@ -250,7 +250,7 @@ local function queue_again(call, delay, event)
       'a stop was asked for')
     return 'cancelled'
   end
-  enqueue(call, delay)
+  enqueue(call, delay, waits_for_replicas)
   return 'queued'
 end
 

@@ -1,6 +1,7 @@
 -- Prelude: pointers in RQ's queues, the queue deadline, and the slots of limits (tool:<name>, tenant:<name>).
--- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot. A slot that falls free
--- wakes who has waited longest; one who was woken and does not take it passes the wake-up on.
+-- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot or for replicas. A slot that
+-- falls free wakes who has waited longest; one who was woken and does not take it passes the wake-up on.
+local REPLICAS = 'replicas' -- what mutating calls wait for, like a limit, while too few replicas answer
 local wake
 
 local function each(lines, visit)
@@ -53,12 +54,25 @@ local function pause_deadline(call)
   end
 end
 
--- Make a queued call available: at once, or from not_before on.
-local function enqueue(call, delay)
+-- Let a queued call wait without a pointer, at its old place, at `place`, or last.
+local function park(call, queue, limit, place)
+  place = place or redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('INCR', root .. 'pushes')
+  redis.call('ZREM', root .. 'pushed:' .. queue, call)
+  redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
+  redis.call('SADD', root .. 'crowded', limit)
+  redis.call('HSET', record_of(call), 'waits', limit)
+  redis.call('HDEL', record_of(call), 'woken')
+end
+
+-- Make a queued call available: at once, or from not_before on. Where too few replicas have its claim, it waits for them,
+-- before all others.
+local function enqueue(call, delay, waits_for_replicas)
   start_deadline(call)
   redis.call('HSET', record_of(call), 'not_before', whole(now + delay), 'queued_at', whole(now))
   if delay > 0 then
     redis.call('ZADD', root .. 'delayed', whole(now + delay), call)
+  elseif waits_for_replicas then
+    park(call, fields(call, 'queue')[1], REPLICAS, 0)
   else
     local got = fields(call, 'queue', 'ikey')
     push(call, got[1], got[2])
@@ -107,13 +121,19 @@ local function rouse(limit, most)
   return wake(limit, math.max(0, math.min(room_in(limit), most)))
 end
 
-local function park(call, queue, limit)
-  local place = redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('INCR', root .. 'pushes')
-  redis.call('ZREM', root .. 'pushed:' .. queue, call)
-  redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
-  redis.call('SADD', root .. 'crowded', limit)
-  redis.call('HSET', record_of(call), 'waits', limit)
-  redis.call('HDEL', record_of(call), 'woken')
+-- Set those going that wait for replicas, in their order, behind the calls that are in line.
+local function resume(most)
+  local waiting = root .. 'waiting:' .. REPLICAS
+  local first = redis.call('ZPOPMIN', waiting, most)
+  for i = 1, #first - 1, 2 do
+    local got = fields(first[i], 'queue', 'ikey')
+    redis.call('HDEL', record_of(first[i]), 'waits')
+    push(first[i], got[1], got[2])
+  end
+  if redis.call('EXISTS', waiting) == 0 then
+    redis.call('SREM', root .. 'crowded', REPLICAS)
+  end
+  return #first / 2
 end
 
 local function leave_limits(call, tool, tenant)

@@ -5,11 +5,13 @@
 -- ARGV    = call key, fence, delivery token
 -- RETURNS "begun" | "cancel" (nothing written: a stop was asked for before the effect) | "lost"
 -- INVARIANT once begun is written, no recovery runs a mutating call again; "lost" flags a store that has lost the claim.
+--           Written also when it comes again, so that a WAIT behind it waits for this write.
 local got = fields(ARGV[1], 'state', 'fence', 'begun', 'cancel_requested', 'tool', 'attempt', 'token')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[7] ~= ARGV[3] then
   judge_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 elseif got[3] == '1' then
+  redis.call('HSET', record_of(ARGV[1]), 'begun', 1)
   return 'begun'
 elseif got[4] == '1' then
   return 'cancel'

@@ -2,11 +2,13 @@
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
 -- uses: ledger queue run fence (flow)
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before
+-- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before,
+--           "1" where too few replicas answer for a mutating call to be run
 -- RETURNS {"run", fence, fields by execution.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
---         | {"held", reason} | {"parked", limit or "later"} | {"unknown"} | {"gone"}
+--         | {"held", reason} | {"parked", limit, "replicas" or "later"} | {"unknown"} | {"gone"}
 -- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim
---           again, and nothing is counted twice.
+--           again, and nothing is counted twice. A claim that is answered has written, also when it comes again: a WAIT
+--           behind it, on whatever connection, waits for this write.
 local call, job, token, worker = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local lease, seen = tonumber(ARGV[6]), tonumber(ARGV[7])
 redis.call('LREM', queue_key(ARGV[3]) .. ':intermediate', 1, job)
@@ -20,6 +22,7 @@ if not state or run[5] ~= job then
   return { 'gone' }
 elseif state == 'running' then
   if held_by == token then
+    redis.call('HSET', record_of(call), 'token', token)
     return { 'run', tonumber(under), { unpack(run, 1, RUN_FIELDS) } }
   end
   return { 'busy', math.max(0, tonumber(redis.call('ZSCORE', root .. 'leases', call) or now) - now) }
@@ -53,6 +56,14 @@ if went_back and fields(call, 'loss_accepted')[1] ~= went_back then
   return { 'held', 'store_went_back' }
 end
 
+if effect == 'mutating' and ARGV[8] == '1' then
+  park(call, queue, REPLICAS)
+  if woken then
+    wake(woken, 1) -- that slot is still free
+  end
+  return { 'parked', REPLICAS }
+end
+
 local taken, limits = {}, limits_of(tool, tenant)
 for i, room in ipairs(room_for(limits)) do
   local limit = limits[i]
@@ -73,6 +84,9 @@ event.fence, event.attempt = fence, attempt
 leave_queue(call, 'running', { queue = queue, tenant = tenant, waits = waits, woken = woken, deadline_at = deadline_at })
 move(call, 'queued', 'running', event, { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now),
   'begun', 0, 'attempt', attempt, 'lease', lease })
+if ARGV[8] == '1' then
+  redis.call('HSET', record_of(call), 'marks', '{"durable":false}')
+end
 for _, limit in ipairs(taken) do
   redis.call('SADD', root .. 'slots:' .. limit, call)
 end

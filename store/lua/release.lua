@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
--- release: give a claimed call back. Un-entered it may be held or queued at once; after an attempt that may run
--- again (retry_later) it is queued for later. Where a stop was asked for, it is cancelled instead of queued.
+-- release: give a claimed call back. Un-entered it may be held, queued at once, or queued until enough replicas answer;
+-- after an attempt that may run again (retry_later) it is queued for later. Where a stop was asked for, it is cancelled
+-- instead of queued.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms,
---           held reason or "", error JSON or "", worker, exception JSON or ""
+--           held reason, "replicas" or "", error JSON or "", worker, exception JSON or ""
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
 local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
@@ -13,7 +14,9 @@ local before = given_up(call, fence)
 if before then
   return { 'released', before }
 elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
-  judge_attempt(call, fence, ARGV[3])
+  if reason ~= REPLICAS then -- else a failover may have forgotten the claim, and that is no proof of anything
+    judge_attempt(call, fence, ARGV[3])
+  end
   return { 'lost', got[1] or '' }
 end
 if op == 'release' then
@@ -24,8 +27,8 @@ if ARGV[7] ~= '' then
 end
 local event = { op = op, actor = ARGV[8], tool = got[3], fence = fence, attempt = got[4], reason = reason,
   exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil }
-if reason == '' then
-  return { 'released', give_up(call, fence, queue_again(call, tonumber(ARGV[5]), event)) }
+if reason == '' or reason == REPLICAS then
+  return { 'released', give_up(call, fence, queue_again(call, tonumber(ARGV[5]), event, reason == REPLICAS)) }
 end
 transition(call, 'running', 'held', event)
 wait_held(call, got[3], reason, tonumber(ARGV[5]))

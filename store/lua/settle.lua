@@ -5,7 +5,8 @@
 -- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks,
 --           worker, exception (result, error, marks and exception are JSON texts; "" where there is none)
 -- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a week)
--- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else.
+-- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else. The same word
+--           again may change its marks (whether enough replicas have it), and writes, so that a WAIT behind it waits.
 -- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
 local ROWS = {
   ['running succeeded'] = true, ['running failed'] = true, ['running refused'] = true, ['running unknown'] = true,
@@ -35,6 +36,7 @@ end
 local me = ARGV[8] .. '/' .. token
 local same = got[2] == fence and got[3] == token
 if same and from == to and (got[6] == me or to == 'unknown') then
+  redis.call('HSET', record_of(call), 'marks', ARGV[7])
   return { 'settled', from }
 end
 if not same then

@@ -3,7 +3,7 @@
 -- wakes calls where a limit has room although nobody left it.
 -- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = most calls of each kind in this step
+-- ARGV    = most calls of each kind in this step, "1" where enough replicas answer for mutating calls to be run
 -- RETURNS {number made available, number expired, number of approvals expired, number woken, ms until the next
 --          delayed call or -1}
 -- INVARIANT only Redis time counts. Where it went back, nothing waits longer from then on than it was given.
@@ -41,7 +41,11 @@ for _, call in ipairs(due('delayed')) do
   available = available + 1
 end
 for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'crowded', most)) do
-  woken = woken + rouse(limit, most)
+  if limit ~= REPLICAS then
+    woken = woken + rouse(limit, most)
+  elseif ARGV[2] == '1' then
+    woken = woken + resume(most)
+  end
 end
 local first = redis.call('ZRANGE', root .. 'delayed', 0, 0, 'WITHSCORES')
 return { available, expired, approvals, woken, first[2] and math.max(0, tonumber(first[2]) - now) or -1 }

@@ -16,7 +16,7 @@ from tests.support.scene import Scene
 from toolonce.store.connection import Connection, Patience
 from toolonce.store.errors import StoreUnavailable
 from toolonce.store.query import Operation, Query
-from toolonce.store.scripts import load, names
+from toolonce.store.scripts import Invocation, load, names
 from toolonce.store.specs import publish
 
 T = TypeVar("T")
@@ -41,6 +41,7 @@ class LossyStore(ClockedStore):
         if isinstance(operation, Query):
             self.proxy.drop_reply_to(b"HMGET")
         else:
+            assert isinstance(operation, Invocation)
             self.proxy.drop_reply_to(with_test_clock(operation.script).sha.encode())
         self.lost += 1
         out = super().run(operation)

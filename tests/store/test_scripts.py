@@ -15,7 +15,7 @@ OPERATIONS = names()
 ALLOWED_WHEN_FULL = {
     "accept_loss", "adopt", "ask_later", "begin", "cancel", "claim", "decide", "declare", "deliver", "forget",
     "forget_inbox", "high_water", "interrupt", "limit", "linger", "publish", "purge", "quarantine", "readback",
-    "reclaim", "release", "renew", "repush", "resolve", "settle", "take", "tick", "watermark",
+    "reclaim", "release", "renew", "replicas", "repush", "resolve", "settle", "take", "tick", "watermark",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import redis
 
 from toolonce.store.connection import Connection
 from toolonce.store.keys import Namespace
-from toolonce.store.query import Operation, Query
+from toolonce.store.query import Acknowledged, Operation, Query
 from toolonce.store.scripts import Invocation, Script
 
 T = TypeVar("T")
@@ -72,10 +72,15 @@ class ClockedStore:
     def run(self, operation: Operation[T]) -> T:
         if isinstance(operation, Query):
             return self._ask(operation)
-        clocked = replace(operation, script=with_test_clock(operation.script))
+        if isinstance(operation, Acknowledged):  # this server has no replicas
+            return operation.read(self._clocked(operation.invocation), 0)
+        return operation.read(self._clocked(operation))
+
+    def _clocked(self, operation: Invocation[Any]) -> Any:
+        clocked = replace(operation, script=with_test_clock(operation.script), read=lambda reply: reply)
         if self.connection is not None:
             return self.connection.run(clocked)
-        return operation.read(self._evaluate(clocked))
+        return self._evaluate(clocked)
 
     def close(self) -> None:
         patterns = (f"{self.space.root}*", f"rq:*:{self.space.name}.*")

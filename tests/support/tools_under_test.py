@@ -89,6 +89,21 @@ def put_with_begin(what: str, *, call: Call) -> str:
     return what
 
 
+def _behind_gate(what: str, *, call: Call) -> str:
+    """Wait for the gate of the same name, say begin, then have one effect."""
+    effect(f"entered {what}")
+    pass_gate(what)
+    call.begin()
+    effect(f"put {what}")
+    return what
+
+
+tools.tool(name="put_behind_gate", effect="mutating", begins=True, retry=SOON)(_behind_gate)
+tools.tool(name="process_put_behind_gate", effect="mutating", begins=True, retry=SOON, isolation="process")(
+    _behind_gate
+)
+
+
 @tools.tool(effect="read", retry=SOON)
 def look(what: str) -> str:
     """Be harmless."""
