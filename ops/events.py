@@ -48,6 +48,10 @@ def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) ->
 
 
 def read_entry(entry: list[Any]) -> Event:
-    """An entry of the stream as an event."""
-    fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
-    return Event(entry[0], fields[b"call"].decode(), json.loads(fields[b"event"]))
+    """An entry of the stream as an event; one that nobody can read has the op `unreadable` and ends no reader."""
+    try:
+        fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
+        facts = json.loads(fields[b"event"])
+        return Event(entry[0], fields[b"call"].decode(), {**facts, "at": int(facts["at"])})
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return Event(entry[0], "", {"at": int(entry[0].partition(b"-")[0]), "op": "unreadable"})

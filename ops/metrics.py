@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from redis.exceptions import RedisError
+
 from ..store.connection import Connection
 from ..store.errors import StoreUnavailable
 from . import logs, render
@@ -78,7 +80,7 @@ def _listen(connection: Connection, metrics: EventMetrics, stop: threading.Event
             for event in follow(connection, place, lambda: not stop.is_set()):
                 place = event.place
                 metrics.feed(event)
-        except StoreUnavailable:
+        except (StoreUnavailable, RedisError):
             stop.wait(RETRY_S)
 
 

@@ -89,10 +89,15 @@ def _reader() -> TypeAdapter[ToolSpec]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The newest spec of each tool, and the number that changes when any of them does."""
+    """The newest spec of each tool, and the number that changes when any of them does.
+
+    Attributes:
+        unreadable: tools whose spec was published by a release that this one does not understand; the others stand.
+    """
 
     version: int
     tools: dict[str, ToolSpec]
+    unreadable: frozenset[str] = frozenset()
 
 
 def publish(space: Namespace, specs: list[ToolSpec]) -> Invocation[tuple[int, int]]:
@@ -108,10 +113,25 @@ def published(space: Namespace) -> Invocation[Published]:
     """Read the newest spec of every tool."""
 
     def read(reply: list[Any]) -> Published:
-        specs = [ToolSpec.from_json(text) for text in reply[1:] if text]
-        return Published(number(reply[0]), {spec.name: spec for spec in specs})
+        tools: dict[str, ToolSpec] = {}
+        unreadable: set[str] = set()
+        for text in filter(None, reply[1:]):
+            try:
+                spec = ToolSpec.from_json(text)
+                tools[spec.name] = spec
+            except (ValueError, TypeError):
+                unreadable.add(_name_in(text))
+        return Published(number(reply[0]), tools, frozenset(unreadable))
 
     return Invocation(load("tools"), space.root, (), read)
+
+
+def _name_in(text: bytes) -> str:
+    """The tool's name in a spec that cannot be read; "" where not even that can."""
+    try:
+        return str(json.loads(text)["name"])
+    except (ValueError, TypeError, KeyError):
+        return ""
 
 
 def limit(space: Namespace, caps: Mapping[str, int | None]) -> Invocation[int]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..store import ordering
 from ..store.admission import Identified, NewCall
-from ..store.errors import KeyringMissing
+from ..store.errors import CorruptRecord, KeyringMissing
 from ..store.keyring import Keyring
 from ..store.outcomes import Failure
 from ..store.sealing import Sealer, clear
@@ -108,6 +108,8 @@ class Judge:
         self, position: int, call: Asked, identity: Identified, earlier: dict[str, list[str]]
     ) -> Generator[Heavy, Failure | None, NewCall]:
         spec = self.specs.tools.get(call.tool)
+        if spec is None and call.tool in self.specs.unreadable:
+            raise CorruptRecord(f"the spec of tool {call.tool!r} cannot be read by this release; upgrade toolonce here")
         asked = self._accepted(call, spec)
         verdict = self._refusal(call, spec, clear(asked) if spec and spec.secret else asked)
         refusal = (yield verdict) if isinstance(verdict, Heavy) else verdict

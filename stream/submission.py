@@ -238,7 +238,7 @@ class Submitting:
         for _ in range(_JUDGED_MOST):
             are_old = cache.is_filled
             specs = yield from cache.get(self.terms.space)
-            if not specs.tools and None in known:
+            if not specs.tools and not specs.unreadable and None in known:
                 raise NoToolsPublished(
                     "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
                 )

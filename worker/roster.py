@@ -106,7 +106,10 @@ def read_roster(connection: Connection) -> tuple[WorkerRow, ...]:
     for key in sorted(connection.command("SMEMBERS", REDIS_WORKER_KEYS)):
         flat = connection.command("HGETALL", key)
         left_ms = int(connection.command("PTTL", key)) if flat else 0
-        row = _row(key.decode().rpartition(":")[2], _text(flat), left_ms) if flat else None
+        try:
+            row = _row(key.decode().rpartition(":")[2], _text(flat), left_ms) if flat else None
+        except ValueError:  # another program's worker, of another release of RQ
+            continue
         if row and row.report and row.report.namespace == connection.space.name and "death" not in row.raw:
             rows.append(row)
     return tuple(rows)

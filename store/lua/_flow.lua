@@ -67,8 +67,10 @@ end
 
 -- The reason for which a call was held is gone: it queues up, unless it is not its turn yet.
 local function free(call, event)
-  local got = fields(call, 'lanes', 'predecessors')
-  if is_next(call, got[1], got[2]) then
+  local got = fields(call, 'lanes', 'predecessors', 'state')
+  if got[3] ~= 'held' then
+    leave_held(call, event.tool) -- its record is gone: a set that names it must not stop who reads the set
+  elseif is_next(call, got[1], got[2]) then
     transition(call, 'held', 'queued', event)
     enqueue(call, 0)
   else
@@ -288,4 +290,23 @@ end
 local function give_up(call, fence, became)
   redis.call('HSET', record_of(call), 'given_up', fence .. ' ' .. became)
   return became
+end
+
+-- Mend calls that an index names, each by itself: a record that cannot be mended stops no other. One that is gone leaves
+-- the index; one that is broken is looked at again later.
+local function mend_each(index, calls, mend)
+  local again_ms = 60000
+  for _, call in ipairs(calls) do
+    local done, why = true, nil
+    if redis.call('EXISTS', record_of(call)) == 0 then
+      redis.call('ZREM', index, call)
+    else
+      done, why = pcall(mend, call)
+    end
+    if not done then
+      redis.call('ZADD', index, whole(now + again_ms), call)
+      note(call, { op = 'broken', actor = 'recovery', tool = fields(call, 'tool')[1] or '',
+        reason = 'its record cannot be mended: ' .. tostring(type(why) == 'table' and why.err or why) })
+    end
+  end
 end

@@ -104,10 +104,12 @@ function wake(limit, most)
   local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit, most)
   for i = #first - 1, 1, -2 do -- the last one first: each goes to the front of its queue
     local call = first[i]
-    redis.call('HDEL', record_of(call), 'waits')
-    redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
     local got = fields(call, 'queue', 'ikey')
-    push(call, got[1], got[2], first[i + 1])
+    if got[1] and got[2] then -- else its record is gone
+      redis.call('HDEL', record_of(call), 'waits')
+      redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
+      push(call, got[1], got[2], first[i + 1])
+    end
   end
   if redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 then
     redis.call('SREM', root .. 'crowded', limit)

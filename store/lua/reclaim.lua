@@ -9,14 +9,14 @@
 local became = { queued = 0, failed = 0, unknown = 0, cancelled = 0 }
 local leases = root .. 'leases'
 local given = look_at_clock()
-for _, call in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[1]))) do
+mend_each(leases, redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[1])), function(call)
   local got = fields(call, 'state', 'worker')
   if got[1] == 'running' then
-    local to = lose(call, 'the worker ' .. got[2] .. ' was lost: its lease ran out', 'recovery/' .. ARGV[2])
+    local to = lose(call, 'the worker ' .. (got[2] or '?') .. ' was lost: its lease ran out', 'recovery/' .. ARGV[2])
     became[to] = became[to] + 1
   else
     redis.call('ZREM', leases, call)
   end
-end
+end)
 local left = redis.call('ZCOUNT', leases, '-inf', whole(now))
 return { became.queued, became.failed, became.unknown, became.cancelled, left, given }

@@ -10,8 +10,8 @@
 local most = tonumber(ARGV[1])
 look_at_clock()
 cut_overlong(most)
-local function due(kind)
-  return redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most)
+local function mend_due(kind, mend)
+  mend_each(root .. kind, redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most), mend)
 end
 
 local function expire(call)
@@ -25,21 +25,21 @@ local function expire(call)
 end
 
 local expired, approvals, available, woken = 0, 0, 0, 0
-for _, call in ipairs(due('deadlines')) do
+mend_due('deadlines', function(call)
   expire(call)
   expired = expired + 1
-end
-for _, call in ipairs(due('approvals')) do
+end)
+mend_due('approvals', function(call)
   end_waiting(call, 'held', 'expired', { op = 'expire', actor = 'recovery', tool = fields(call, 'tool')[1] },
     'nobody approved it in time')
   approvals = approvals + 1
-end
-for _, call in ipairs(due('delayed')) do
+end)
+mend_due('delayed', function(call)
   local got = fields(call, 'queue', 'ikey')
   redis.call('ZREM', root .. 'delayed', call)
   push(call, got[1], got[2])
   available = available + 1
-end
+end)
 for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'crowded', most)) do
   if limit ~= REPLICAS then
     woken = woken + rouse(limit, most)

@@ -23,11 +23,11 @@ import os, sys
 from toolonce.store.connection import Connection
 from toolonce.stream import inbox
 
-def read(fields, keyring, **more):
+def read(fields, *more, **named):
     if fields.get(b"scope") == b"poison":
         open(sys.argv[3], "a").write("died\\n")
         os._exit(9)
-    return read_entry(fields, keyring, **more)
+    return read_entry(fields, *more, **named)
 
 read_entry, inbox.read_entry, inbox.RETRY_MS = inbox.read_entry, read, 0
 consumer = inbox.Consumer(Connection(sys.argv[1], namespace=sys.argv[2]), name="one")
