@@ -23,7 +23,7 @@ toolonce call 3f9a2c41d07b --json
 
 SHAPE = (
     "{key, idempotency_key, state, tool, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
-    "progress, forgotten, lease_left_ms, history, evidence, next, ...}"
+    "may_have_run, progress, forgotten, lease_left_ms, history, evidence, next, ...}"
 )
 
 

@@ -36,6 +36,7 @@ def as_json(found: Record) -> dict[str, Any]:
     view["error"] = _parsed(stored.get("error")) or None
     view["marks"] = _parsed(stored.get("marks")) or {}
     view["begun"] = stored.get("begun") == "1"
+    view["may_have_run"] = stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED
     view["progress"] = progress_of(stored)
     view["stop_requested"] = stored.get("cancel_requested") == "1"
     view["forgotten"] = stored.get("forgotten") == "1"
@@ -116,6 +117,8 @@ def standing(found: Record) -> str:
         words.append(f"for {age(found.read_at - found.history[-1]['at'])}")
     if found.lease_left_ms is not None:
         words.append(f"lease ends in {found.lease_left_ms} ms" if found.lease_left_ms > 0 else "lease has run out")
+    if found.stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED:
+        words.append("may have run before the store went back")
     if found.stored.get("cancel_requested") == "1":
         words.append("stop asked for")
     return ", ".join(words)

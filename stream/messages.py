@@ -86,7 +86,8 @@ def _call_code(outcome: Outcome) -> MessageCode:
     failure = outcome.failure.code if outcome.failure else ""
     if outcome.conflict:
         return MessageCode.CALL_CONFLICT
-    if outcome.may_have_run and (outcome.was_tried or outcome.state is State.HELD):
+    held_back = outcome.state is State.HELD and outcome.marks.get("reason") == "store_went_back"
+    if held_back or (outcome.was_tried and outcome.may_have_run):
         return MessageCode.CALL_UNCONFIRMED
     if outcome.was_tried:
         return MessageCode.CALL_UNKNOWN

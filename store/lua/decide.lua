@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- decide: answer one question about a held call: may it run (approval), or is it no repeat (duplicate)? Bound to its
 -- idempotency key and to one run, once, in its lifetime.
--- uses: ledger queue flow operator
+-- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, idempotency key that was shown, "approve" | "deny", actor, reason, request id,
 --           held reason that was shown, fence that was shown ("" for any)
@@ -19,6 +19,9 @@ local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'd
 local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
 local asked = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate') and got[2]
 if not got[1] then
+  if (tonumber(ARGV[8]) or 0) > 0 then
+    judge_record(call, nil, 0, tonumber(ARGV[8])) -- it was shown under that fence
+  end
   return { 'gone' }
 elseif got[3] ~= ARGV[2] then
   return { 'mismatch' }

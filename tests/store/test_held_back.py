@@ -256,3 +256,20 @@ def test_a_call_resolved_as_failed_may_be_retried(real_scene: Scene) -> None:
     accept(real_scene)
     assert real_scene.retry(call) == "queued"
     assert real_scene.settle(real_scene.take(), "done").state is State.SUCCEEDED
+
+
+def test_a_made_up_call_raises_no_flag(real_scene: Scene) -> None:
+    """A mistyped key is no proof of a loss."""
+    for fence in (None, 0):
+        seen = operators.Seen("0" * 32, State.UNKNOWN, fence)
+        assert real_scene.run(operators.resolve(real_scene.space, seen, "1", real_scene.word())).verdict == "gone"
+    assert "went_back" not in real_scene.stats().flags
+
+
+def test_a_call_that_waits_for_approval_while_the_flag_stands_is_asked_about_as_ever(real_scene: Scene) -> None:
+    held_back(real_scene)
+    real_scene.submit("b", of=PAY, held="approval")
+    found = outcome(real_scene, "b")
+    assert message_code(found) is MessageCode.CALL_NEEDS_APPROVAL
+    real_scene.deny(found.key)
+    assert_left_open(real_scene, "b")
