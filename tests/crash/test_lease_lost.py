@@ -40,8 +40,8 @@ def test_a_report_of_progress_that_is_lost_does_not_end_the_handler(site: Site, 
 
     @registry.tool(effect="mutating")
     def work(call: Call) -> str:
-        proxy.drop_request(b"half", times=1_000)
-        call.progress(0.5, "half")
+        proxy.drop_request(b"halfway-there", times=1_000)
+        call.progress(0.5, "halfway-there")
         went_on.append("on")
         return "done"
 
