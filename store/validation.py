@@ -27,7 +27,8 @@ from .schema_engine import TooCostly, TooDeep
 from .schema_verdict import STEPS, is_endless, judge, too_costly
 
 __all__ = [
-    "Heavy", "check_schema", "find_foreign_reference", "find_unbounded_pattern", "is_endless", "judge_here", "validate",
+    "Heavy", "check_schema", "find_foreign_reference", "find_multiplying_choice", "find_unbounded_pattern",
+    "is_endless", "judge_here", "validate",
 ]  # fmt: skip
 
 STEPS_HERE = 200_000
@@ -60,6 +61,17 @@ def find_unbounded_pattern(schema: dict[str, Any]) -> str | None:
                 Pattern(text)
             except PatternRefused as refused:
                 return f"{text!r} {refused}"
+    return None
+
+
+def find_multiplying_choice(schema: dict[str, Any]) -> str | None:
+    """A keyword of a valid schema by which each level of nested arguments multiplies the steps; None: there is none."""
+    for part, resolver in _parts(schema):
+        for keyword in ("anyOf", "oneOf"):
+            members = part.get(keyword, ())
+            back = [one for one in members if any(found is part for found, _ in _parts(one, resolver))]
+            if len(back) > 1:
+                return keyword
     return None
 
 
@@ -165,13 +177,15 @@ class _Foreign(Exception):
     """A reference to what the schema does not hold."""
 
 
-def _parts(schema: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """All parts of a valid schema that can apply, each once, with its resolver.
+def _parts(schema: Any, resolver: Any = None) -> Iterator[tuple[dict[str, Any], Any]]:
+    """All parts of a valid schema that can apply, each once, with its resolver; of a part, with the resolver there.
 
     Raises:
         _Foreign: on the way, at a reference to what is not there.
     """
-    pending: list[tuple[Any, Any]] = [(schema, REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema)))]
+    if resolver is None:
+        resolver = REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema))
+    pending: list[tuple[Any, Any]] = [(schema, resolver)]
     seen: set[int] = set()
     while pending:
         part, resolver = pending.pop()

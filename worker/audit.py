@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..store.specs import Effect, ToolSpec
+from ..store.validation import find_multiplying_choice
 from .authorize import Rules
 from .registry import rules_of
 from .tool import Tool
@@ -82,7 +83,9 @@ def _judge(tool: Tool, names: set[str], fanout: int, rules: Rules) -> Verdict:
     one_by_one = spec.concurrency == 1 or bool(spec.order_by)
     safe = spec.effect is not Effect.MUTATING or one_by_one
     forwards = _mentions(tool.handler, {"idempotency_key", "fence"})
-    findings = (*_parallel(spec, safe=safe), *_limits(spec, fanout), *_clearing(tool, forwards=forwards))
+    findings = (
+        *_parallel(spec, safe=safe), *_limits(spec, fanout), *_cost(tool), *_clearing(tool, forwards=forwards),
+    )  # fmt: skip
     unknown = [name for name in spec.after if name not in names]
     if unknown:
         findings += (Finding(spec.name, "risk", f"comes after {', '.join(unknown)}, which this registry lacks"),)
@@ -112,6 +115,18 @@ def _limits(spec: ToolSpec, fanout: int) -> tuple[Finding, ...]:
         )
         return (Finding(spec.name, "risk", text),)
     return ()
+
+
+def _cost(tool: Tool) -> tuple[Finding, ...]:
+    """Patterns without a bound, and references without an end, are refused at registration already."""
+    keyword = find_multiplying_choice(tool.spec.schema)
+    if keyword is None and tool.signature.ways < 2:
+        return ()
+    text = (
+        f"its arguments hold choices ({keyword or 'unions'}) that lead back to themselves: each level multiplies the "
+        "cost of judging, and deeply nested arguments are refused as too_costly; choose by a tag, or not again inside"
+    )
+    return (Finding(tool.name, "note", text),)
 
 
 def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:

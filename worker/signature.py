@@ -22,6 +22,7 @@ from pydantic_core import SchemaError
 
 from ..store.outcomes import Failure
 from ..store.validation import check_schema, find_foreign_reference, find_unbounded_pattern, is_endless
+from .core_schemas import MOST_WAYS, backtracks, branching, is_too_deep
 from .errors import BadTool
 
 CONTEXT = "call"
@@ -52,6 +53,7 @@ class Signature:
         description: the docstring's text before its sections.
         takes_call: whether the handler wants the context.
         names: parameter names in the order of the model's fields; () with an explicit schema.
+        ways: what pydantic tries at each level of nested values; see `core_schemas.branching`.
     """
 
     schema: dict[str, Any]
@@ -59,12 +61,16 @@ class Signature:
     takes_call: bool
     names: tuple[str, ...] = ()
     model: type[BaseModel] | None = None
+    ways: int = 0
 
     def bind(self, arguments: dict[str, Any]) -> dict[str, Any] | Failure:
         """Keyword arguments for the handler, or the refusal where a rule of the signature's types is broken that JSON
         Schema cannot say."""
         if self.model is None:
             return arguments
+        if self.ways > 1 and is_too_deep(arguments, self.ways):
+            why = f"the arguments are nested too deeply for types that may be read in more than {MOST_WAYS:,} ways"
+            return Failure("too_costly", why, {"errors": []})
         try:
             filled = self.model.model_validate(arguments)
         except ValidationError as error:
@@ -76,7 +82,7 @@ class Signature:
 
         Nothing is converted in what passes, so it is cheaper than `bind`.
         """
-        if self.model is None:
+        if self.model is None or (self.ways > 1 and is_too_deep(arguments, self.ways)):
             return None
         try:
             filled = self.model.__pydantic_validator__.validate_python(arguments, strict=True)
@@ -109,7 +115,7 @@ def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None =
     made.pop("title", None)
     _check_patterns(name, made)
     names = tuple(p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD)
-    return Signature(made, text, takes_call, names, model)
+    return Signature(made, text, takes_call, names, model, branching(model.__pydantic_core_schema__))
 
 
 def _model(
@@ -139,29 +145,12 @@ def _model(
         raise BadTool(f"tool {name}: no schema for its signature: {_first_line(error)}") from error
     except SchemaError as error:  # of several lines the last one says why
         raise BadTool(f"tool {name}: no schema for its signature: {str(error).splitlines()[-1]}") from error
-    if _backtracks(model.__pydantic_core_schema__):
+    if backtracks(model.__pydantic_core_schema__):
         raise BadTool(
             f"tool {name}: a pattern of its types is for Python's own engine, which may take for ever; give the "
             "pattern as text, and leave regex_engine='python-re' out"
         )
     return model
-
-
-def _backtracks(core: Any) -> bool:
-    """Whether pydantic would match a pattern with Python's `re`, which holds the interpreter while it backtracks."""
-    pending, seen = [core], set()
-    while pending:
-        part = pending.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, dict):
-            if part.get("regex_engine") == "python-re" or isinstance(part.get("pattern"), re.Pattern):
-                return True
-            pending.extend(part.values())
-        elif isinstance(part, list | tuple):
-            pending.extend(part)
-    return False
 
 
 def _field(parameter: inspect.Parameter, hint: Any, described: dict[str, str]) -> tuple[Any, Any]:

@@ -66,6 +66,24 @@ def test_it_says_what_would_overrun_its_deadline_at_a_fan_out() -> None:
     assert finding.text == "5 calls of one turn: the last may wait 400 s, past its deadline of 300 s"
 
 
+def test_it_says_which_schemas_multiply_the_cost_of_judging() -> None:
+    """faults 12"""
+    tools = Registry()
+    again = {"type": "array", "items": {"$ref": "#/$defs/tree"}}
+
+    @tools.tool(effect="read", schema={"properties": {"a": again}, "$defs": {"tree": {"anyOf": [again, again]}}})
+    def twice(a: Any) -> None: ...
+
+    @tools.tool(
+        effect="read", schema={"properties": {"a": again}, "$defs": {"tree": {"anyOf": [again, {"type": "null"}]}}}
+    )
+    def once(a: Any) -> None: ...
+
+    found = {verdict.spec.name: verdict.findings[0].text for verdict in audit(tools)}
+    assert "(anyOf) that lead back to themselves" in found["twice"]
+    assert found["once"] == "nothing to say"
+
+
 def test_it_is_written_with_flags() -> None:
     rows = json.loads(to_json(audit(_registry())))["tools"]
 

@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tests.support.workers import Site
+from toolonce.store.outcomes import Failure
 from toolonce.store.states import State
 from toolonce.store.validation import validate
 from toolonce.worker import Registry
@@ -74,6 +75,64 @@ def test_a_schema_that_refers_to_itself_by_way_of_a_list_is_refused_at_registrat
 def test_a_number_that_json_has_not_is_refused_at_registration() -> None:
     with pytest.raises(BadTool, match="is no JSON"):
         read_signature(lambda a: a, {"properties": {"a": {"multipleOf": float("inf")}}})
+
+
+class Left(BaseModel):
+    child: Left | Right | None = None
+
+
+class Right(BaseModel):
+    child: Left | Right | None = None
+
+
+class Leaf(BaseModel):
+    items: list[Leaf] | dict[str, Leaf] | int = 0
+
+
+def choose(a: Left) -> None: ...
+
+
+def listed(a: list[list[Left] | list[Right]]) -> None: ...
+
+
+def plain(a: Leaf) -> None: ...
+
+
+def anything(a: JsonValue) -> None: ...
+
+
+def nested(levels: int, name: str) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {name: value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [
+        (choose, nested(60, "child")),
+        (listed, [[nested(60, "child")]]),
+        (listed, [[nested(15, "child")] * 20]),
+    ],
+)
+def test_values_that_pydantic_would_read_in_too_many_ways_are_refused_by_the_worker(function: Any, value: Any) -> None:
+    """faults 12"""
+    signature = read_signature(function)
+    refused = signature.bind({"a": value})
+
+    assert validate(signature.schema, {"a": value}) is None  # by the schema it is a matter of a few steps
+    assert isinstance(refused, Failure)
+    assert refused.code == "too_costly"
+    assert signature.bind_exact({"a": value}) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [(choose, nested(12, "child")), (plain, {"items": {"a": nested(3, "items")}}), (anything, nested(60, "x"))],
+)
+def test_values_of_types_that_choose_are_taken_where_the_ways_are_few(function: Any, value: Any) -> None:
+    assert not isinstance(read_signature(function).bind({"a": value}), Failure)
 
 
 @pytest.mark.parametrize("hint", [Decimal, Annotated[Decimal, Field(max_digits=8, decimal_places=2)]])
