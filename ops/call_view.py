@@ -39,7 +39,7 @@ def as_json(found: Record) -> dict[str, Any]:
     view["may_have_run"] = stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED
     view["progress"] = progress_of(stored)
     view["stop_requested"] = stored.get("cancel_requested") == "1"
-    view["forgotten"] = stored.get("forgotten") == "1"
+    view["forgotten"] = "forgotten" in stored
     view["lease_left_ms"] = found.lease_left_ms
     view["history"] = list(found.history)
     view["evidence"] = [mask(item) for item in found.evidence]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .answers import ANSWER_FIELDS, failure_json, read_outcome
+from .answers import ANSWER_FIELDS, failure_json, read_conflict, read_outcome
 from .errors import StoreFull
 from .fence_watermark import FenceWatermark
 from .keys import Namespace
@@ -32,10 +32,12 @@ class Identified:
 
     Attributes:
         fingerprints: one per configured key, the current key's first; unkeyed where there is no keyring.
+        by_intent: named by an intent key, and not by its turn and place.
     """
 
     key: str
     fingerprints: tuple[str, ...]
+    by_intent: bool = False
 
     @property
     def idempotency_key(self) -> str:
@@ -129,8 +131,13 @@ def _stored(call: Identified, reply: list[bytes | None]) -> Outcome | None:
     fingerprint, *answer = reply
     if fingerprint is None:
         return None
-    matches = fingerprint.decode() in call.fingerprints
-    return read_outcome(call.key, answer, replayed=True, conflict=not matches)
+    if fingerprint.decode() in call.fingerprints:
+        return read_outcome(call.key, answer, replayed=True)
+    return _conflict(call, answer)
+
+
+def _conflict(call: Identified, answer: list[bytes | None]) -> Outcome:
+    return read_conflict(call.key, answer, idempotency_key=call.idempotency_key, by_intent=call.by_intent)
 
 
 def admit(
@@ -152,7 +159,7 @@ def admit(
         if reply[0] == b"full":
             raise StoreFull(_why_full(reply, request))
         request.watermark.note(reply[1])
-        return tuple(_admitted(call.identity.key, answer) for call, answer in zip(calls, reply[2:], strict=True))
+        return tuple(_admitted(call.identity, answer) for call, answer in zip(calls, reply[2:], strict=True))
 
     job = job_fields()
     entry = request.entry
@@ -177,9 +184,11 @@ def _why_full(reply: list[Any], request: Request) -> str:
     return f"{what}, its limit: start workers, or raise {limit}= (--{option}, TOOLONCE_{variable})"
 
 
-def _admitted(key: str, answer: list[Any]) -> Outcome:
+def _admitted(call: Identified, answer: list[Any]) -> Outcome:
     verdict = answer[0]
-    return read_outcome(key, answer[1], replayed=verdict == b"found", conflict=verdict == b"conflict")
+    if verdict == b"conflict":
+        return _conflict(call, answer[1])
+    return read_outcome(call.key, answer[1], replayed=verdict == b"found")
 
 
 def _call_args(turn: Turn, call: NewCall) -> list[Arg]:
@@ -225,6 +234,7 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
         "echo": json.dumps(plain_value(call.echo)) if call.echo else None,
         "error": failure_json(call.refusal) or None,
         "trace": call.trace or None,
+        "by_intent": 1 if call.identity.by_intent else None,
         "hold_duplicates": 1 if spec.hold_duplicates else None,
         "approval_ms": spec.approval_ms if spec.hold_duplicates else None,
     }

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .errors import CorruptRecord
 from .outcomes import Failure, Outcome
-from .states import State
+from .states import NotStored, State
 
 
 class _Answer(NamedTuple):
@@ -37,30 +37,72 @@ class _Answer(NamedTuple):
 
 ANSWER_FIELDS = _Answer._fields
 _STATES = {state.value: (state, state.is_settled) for state in State}
+_ANOTHER_SHAPE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What is raised by JSON that is not of the form it should have."""
 _JSON = json.JSONDecoder()
 _scan: Callable[[str, int], tuple[Any, int]] = _JSON.scan_once  # type: ignore[attr-defined]  # unknown to typeshed
 
 
-def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False, conflict: bool = False) -> Outcome:
+def read_outcome(key: str, reply: list[bytes | None], *, replayed: bool = False) -> Outcome:
     """One call's answer as a value.
 
     Raises:
         CorruptRecord: what is stored is no answer.
     """
     try:
-        return _read(key, reply, replayed=replayed, conflict=conflict)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but of another shape
+        return _read(key, _answer(reply), replayed=replayed)
+    except _ANOTHER_SHAPE as error:
         raise CorruptRecord(f"call {key}: its record cannot be read: {error}") from error
 
 
-def _read(key: str, reply: list[bytes | None], *, replayed: bool, conflict: bool) -> Outcome:
-    got = _Answer._make([None if field is None else field.decode() for field in reply])
+def read_conflict(key: str, reply: list[bytes | None], *, idempotency_key: str, by_intent: bool) -> Outcome:
+    """The answer to a call that the store knows with another tool or other arguments.
+
+    Args:
+        reply: the record of the first call.
+        idempotency_key: of the call that is refused. by_intent: whether both were named by an intent key.
+
+    Raises:
+        CorruptRecord: what is stored is no answer.
+    """
+    try:
+        got = _answer(reply)
+        first = _first_call(got)
+    except _ANOTHER_SHAPE as error:
+        raise CorruptRecord(f"call {key}: its record cannot be read: {error}") from error
+    named = "this intent key was used before" if by_intent else "this call id was used before in this turn"
+    words = f"{named} with another tool or other arguments; not run. The first call is {first['state']}"
+    return Outcome(
+        key,
+        idempotency_key,
+        got.tool or "",
+        got.call_id,
+        int(got.position or 0),
+        NotStored.CONFLICT,
+        failure=Failure("conflict", words, {"first": first, "named_by": "intent" if by_intent else "turn"}),
+        conflict=True,
+        kind=got.kind or "function",
+        turn_id=got.turn or "",
+    )
+
+
+def _first_call(got: _Answer) -> dict[str, Any]:
+    """What became of a call whose identity was used again; see `Failure`."""
+    state = _STATES[got.state or ""][0]
+    first: dict[str, Any] = {"tool": got.tool or "", "state": state.value, "attempt": int(got.attempt or 0)}
+    if got.reason and state is State.HELD:
+        first["reason"] = got.reason
+    if state is not State.SUCCEEDED and (error := _json(got.error)):
+        first["error"] = error
+    return first | {"may_have_run": True} if got.may_have_run else first
+
+
+def _answer(reply: list[bytes | None]) -> _Answer:
+    return _Answer._make([None if field is None else field.decode() for field in reply])
+
+
+def _read(key: str, got: _Answer, *, replayed: bool) -> Outcome:
     state, is_settled = _STATES[got.state or ""]
-    failure = None if state is State.SUCCEEDED else read_failure(got.error)
-    if conflict:
-        failure = Failure(
-            "conflict", "this call id was used in this turn with another tool or other arguments; not run"
-        )
     # By position: by name takes a third longer, and this stands in the way of every replay.
     return Outcome(
         key,
@@ -69,10 +111,10 @@ def _read(key: str, reply: list[bytes | None], *, replayed: bool, conflict: bool
         got.call_id,
         int(got.position or 0),
         state,
-        _json(got.result) if state is State.SUCCEEDED and not conflict else None,
-        failure,
+        _json(got.result) if state is State.SUCCEEDED else None,
+        None if state is State.SUCCEEDED else read_failure(got.error),
         replayed and is_settled,
-        conflict,
+        False,
         int(got.attempt or 0),
         int(got.fence or 0),
         got.kind or "function",
@@ -85,7 +127,7 @@ def _read(key: str, reply: list[bytes | None], *, replayed: bool, conflict: bool
 def _marks(state: State, got: _Answer) -> dict[str, Any]:
     marks: dict[str, Any] = _json(got.marks) or {}
     if got.forgotten:
-        marks["forgotten"] = True
+        marks |= _forgotten(got.forgotten)
     if got.cancel_requested:
         marks["cancel_requested"] = True
     if got.reason and not state.is_settled:
@@ -102,20 +144,29 @@ def _marks(state: State, got: _Answer) -> dict[str, Any]:
     return marks
 
 
+def _forgotten(stored: str) -> dict[str, Any]:
+    """When the call came to rest and when its body was taken (ms of Redis time), and the bytes of its result."""
+    told = [int(number) for number in stored.split()]
+    names = ("settled_at", "forgotten_at", "size") if len(told) > 1 else ()
+    return {"forgotten": True} | dict(zip(names, told, strict=bool(names)))
+
+
 def read_failure(stored: str | None) -> Failure | None:
     """The stored failure, if there is one."""
     value = _json(stored)
     if not value:
         return None
     details = value.get("details") or {}
-    return Failure(value.get("code", ""), value.get("message", ""), details if isinstance(details, dict) else {})
+    details = details if isinstance(details, dict) else {}
+    return Failure(value.get("code", ""), value.get("message", ""), details, value.get("effect", ""))
 
 
 def failure_json(failure: Failure | None) -> str:
     """A failure as it is stored; "" for none."""
     if failure is None:
         return ""
-    return json.dumps({"code": failure.code, "message": failure.message, "details": failure.details})
+    stored = {"code": failure.code, "message": failure.message, "details": failure.details}
+    return json.dumps(stored | {"effect": failure.effect} if failure.effect else stored)
 
 
 def _json(stored: str | None) -> Any:

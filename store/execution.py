@@ -44,6 +44,7 @@ class _Told(NamedTuple):
     claimed_at: str | None
     approved: str | None
     kid: str | None
+    ran_before: str | None
 
 
 RUN_FIELDS = _Told._fields
@@ -79,6 +80,8 @@ class Run:
         claimed_at: ms of Redis time; with the deadline it gives the time left, whatever this machine's clock says.
         approved: a person has decided that this run may be; that it is no repeat is another question.
         key_id: of the key that sealed its secret fields.
+        ran_before: an attempt before may have had its effect although the call is mutating: someone let it run again,
+            or it was not mutating then.
     """
 
     call: str
@@ -106,6 +109,7 @@ class Run:
     claimed_at: int = 0
     approved: bool = False
     key_id: str = ""
+    ran_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,7 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         claimed_at=int(told.claimed_at or 0),
         approved=told.approved == "1",
         key_id=told.kid or "",
+        ran_before=told.ran_before == "1",
     )
 
 
@@ -233,15 +238,8 @@ def settle(
     Args:
         raised: the exception that ended the attempt, for the history: ``{"type", "message"?, "file", "line"}``.
     """
-    args = (
-        *_who(run),
-        ending.state,
-        ending.result,
-        failure_json(ending.failure),
-        ending.marks,
-        run.worker,
-        _raised_json(raised),
-    )
+    how = (ending.state, ending.result, failure_json(ending.failure), ending.marks)
+    args = (*_who(run), *how, run.worker, _raised_json(raised))
 
     def read(reply: list[bytes]) -> Settled:
         return Settled(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .states import State
+from .states import NotStored, State
 
 _ENDED_WAITING = frozenset({State.REFUSED, State.CANCELLED, State.EXPIRED})
 
@@ -21,12 +21,16 @@ class Failure:
         code: a stable word, for example ``tool_error``, ``invalid_arguments``, ``too_costly``, ``unknown_tool``,
             ``denied``, ``expired``, ``cancelled``, ``attempts_exhausted``, ``interrupted``, ``worker_lost``.
         message: one line of text; never holds arguments of secret fields.
-        details: JSON-like extra facts, for example the schema path that was violated.
+        details: JSON-like extra facts, for example the schema path that was violated; of a conflict ``first``, what
+            became of the first call: tool, state, attempt, and reason and error where there are any.
+        effect: ``none`` where it is certain that no attempt has executed anything, although there was one; else empty.
+            Never a tool's own word.
     """
 
     code: str
     message: str
     details: dict[str, Any] = field(default_factory=dict)
+    effect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,14 @@ class Outcome:
         idempotency_key: what a handler forwards downstream.
         call_id: the provider's id exactly as it came, None where none came.
         replayed: True when this answer came from the store without execution being asked for now.
-        conflict: True when the submission named this call with another tool or other arguments (G6); the
-            rest of the answer then describes nothing but the refusal.
+        state: where the call stands; ``conflict`` when the submission named it with another tool or other arguments
+            (G6); None where nothing is stored.
+        conflict: True for a conflict; the rest of the answer then describes nothing but the refusal.
         marks: facts about the stored form, for example ``{"truncated": true, "size": 70000000}`` or
-            ``{"lossy": true}``; ``{"durable": false}`` where a failover may forget this answer; of a running call
-            ``progress`` with its fraction and message; of one with unusable arguments ``slip``, the how many-eth of the
-            tool in this scope since a success; empty as a rule.
+            ``{"lossy": true}``; ``{"durable": false}`` where a failover may forget this answer; of a forgotten body
+            ``forgotten``, with ``settled_at``, ``forgotten_at`` (ms of Redis time) and the ``size`` of its result; of a
+            running call ``progress`` with its fraction and message; of one with unusable arguments ``slip``, the how
+            many-eth of the tool in this scope since a success; empty as a rule.
         turn_id: the turn that the call was stored under; another than the one submitted where an intent key found it.
         echo: sibling fields of the call that the provider wants back with its result (caller, toolset name,
             namespace, ...), as the decoder kept them; empty as a rule.
@@ -57,7 +63,7 @@ class Outcome:
     tool: str
     call_id: str | None
     position: int
-    state: State | None
+    state: State | NotStored | None
     value: Any = None
     failure: Failure | None = None
     replayed: bool = False
@@ -85,10 +91,21 @@ class Outcome:
         return self.marks.get("durable") is not False
 
     @property
+    def nothing_ran(self) -> bool:
+        """True where it is certain that nothing was executed for this call: it is over, and no attempt was made, or
+        none that can have had an effect."""
+        if self.conflict or (self.state is None and self.failure is not None):
+            return True
+        untouched = self.failure is not None and self.failure.effect == "none"
+        never_tried = self.state in _ENDED_WAITING and self.attempt == 0
+        ended_so = self.state is State.FAILED or self.state in _ENDED_WAITING
+        return ended_so and (untouched or never_tried) and not self.may_have_run
+
+    @property
     def was_tried(self) -> bool:
         """True for a call that was refused, cancelled or expired while it waited to run again: nothing ran then, but
         an attempt before may have had its effect. Also where such an attempt may have been lost with its record."""
-        return self.state in _ENDED_WAITING and (self.attempt > 0 or self.may_have_run)
+        return self.state in _ENDED_WAITING and not self.nothing_ran
 
     @property
     def may_have_run(self) -> bool:

@@ -12,7 +12,7 @@ expired). Counters keep ``admitted = settled + open`` because each move changes 
 - ``unknown`` means: the handler was entered and nobody knows how it ended. No timer leads out of it: only the late
   settle of the same fence, the tool's read-back, or an operator.
 - held is left by resolve only where the store went back: the call may have run in moments that the store has lost.
-- Not in the table: conflict. It is an answer to a submission, and changes no record.
+- Not in the table: conflict (`NotStored`). It is an answer to a submission, and changes no record.
 """
 
 from __future__ import annotations
@@ -46,6 +46,17 @@ class State(StrEnum):
     @property
     def is_settled(self) -> bool:
         return self not in OPEN
+
+
+class NotStored(StrEnum):
+    """What stands in an outcome in the place of a state, but is an answer to a submission: no record is ever in it."""
+
+    CONFLICT = "conflict"
+    """The call was asked for before with another tool or other arguments; it is not run, and the first one stands."""
+
+    @property
+    def is_settled(self) -> bool:
+        return True
 
 
 OPEN = frozenset({State.HELD, State.QUEUED, State.RUNNING, State.UNKNOWN})

@@ -20,6 +20,7 @@ class MessageCode(StrEnum):
     CALL_FAILED = auto()
     CALL_UNKNOWN = auto()
     CALL_UNCONFIRMED = auto()
+    CALL_NOT_RUN = auto()
     CALL_INVALID = auto()
     CALL_REFUSED = auto()
     CALL_DENIED = auto()
@@ -56,11 +57,15 @@ _ENGLISH = {
         "It will not be repeated by itself. Please check before you ask for it again."
     ),
     _C.CALL_INVALID: "The assistant asked for “{tool}” in a way that could not be used. Nothing was done.",
+    _C.CALL_NOT_RUN: "“{tool}” could not be carried out. Nothing was done.",
     _C.CALL_REFUSED: "“{tool}” was refused. Nothing was done.",
     _C.CALL_DENIED: "“{tool}” was not approved. Nothing was done.",
     _C.CALL_CANCELLED: "“{tool}” was cancelled before it started. Nothing was done.",
     _C.CALL_EXPIRED: "“{tool}” could not start in time. Nothing was done.",
-    _C.CALL_CONFLICT: "“{tool}” contradicts an earlier request with the same identity. Only the earlier one counts.",
+    _C.CALL_CONFLICT: (
+        "“{tool}” contradicts an earlier request with the same identity and was not carried out. "
+        "Only the earlier one counts."
+    ),
     _C.CALL_RUNNING: "“{tool}” is still running.",
     _C.CALL_WAITING: "“{tool}” is waiting to start.",
     _C.CALL_NEEDS_APPROVAL: "“{tool}” is waiting for approval.",
@@ -91,11 +96,15 @@ _SPANISH = {
         "No se repetirá automáticamente. Compruébelo antes de volver a pedirlo."
     ),
     _C.CALL_INVALID: "El asistente solicitó «{tool}» de una forma que no se puede utilizar. No se ha hecho nada.",
+    _C.CALL_NOT_RUN: "«{tool}» no se ha podido llevar a cabo. No se ha hecho nada.",
     _C.CALL_REFUSED: "«{tool}» ha sido rechazado. No se ha hecho nada.",
     _C.CALL_DENIED: "«{tool}» no ha sido aprobado. No se ha hecho nada.",
     _C.CALL_CANCELLED: "«{tool}» se canceló antes de empezar. No se ha hecho nada.",
     _C.CALL_EXPIRED: "«{tool}» no pudo empezar a tiempo. No se ha hecho nada.",
-    _C.CALL_CONFLICT: "«{tool}» contradice una petición anterior con la misma identidad. Solo cuenta la anterior.",
+    _C.CALL_CONFLICT: (
+        "«{tool}» contradice una petición anterior con la misma identidad y no se ha llevado a cabo. "
+        "Solo cuenta la anterior."
+    ),
     _C.CALL_RUNNING: "«{tool}» sigue en curso.",
     _C.CALL_WAITING: "«{tool}» está esperando para empezar.",
     _C.CALL_NEEDS_APPROVAL: "«{tool}» está pendiente de aprobación.",
@@ -139,11 +148,15 @@ _DUTCH = {
         "Het wordt niet vanzelf herhaald. Controleer dit voordat u er opnieuw om vraagt."
     ),
     _C.CALL_INVALID: "De assistent vroeg om “{tool}” op een manier die niet bruikbaar was. Er is niets gedaan.",
+    _C.CALL_NOT_RUN: "“{tool}” kon niet worden uitgevoerd. Er is niets gedaan.",
     _C.CALL_REFUSED: "“{tool}” is geweigerd. Er is niets gedaan.",
     _C.CALL_DENIED: "“{tool}” is niet goedgekeurd. Er is niets gedaan.",
     _C.CALL_CANCELLED: "“{tool}” is geannuleerd voordat het begon. Er is niets gedaan.",
     _C.CALL_EXPIRED: "“{tool}” kon niet op tijd beginnen. Er is niets gedaan.",
-    _C.CALL_CONFLICT: "“{tool}” is in strijd met een eerder verzoek met dezelfde identiteit. Alleen het eerdere telt.",
+    _C.CALL_CONFLICT: (
+        "“{tool}” is in strijd met een eerder verzoek met dezelfde identiteit en is niet uitgevoerd. "
+        "Alleen het eerdere telt."
+    ),
     _C.CALL_RUNNING: "“{tool}” is nog bezig.",
     _C.CALL_WAITING: "“{tool}” wacht tot het kan beginnen.",
     _C.CALL_NEEDS_APPROVAL: "“{tool}” wacht op goedkeuring.",

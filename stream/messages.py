@@ -89,13 +89,15 @@ def _call_code(outcome: Outcome) -> MessageCode:
     held_back = outcome.state is State.HELD and outcome.marks.get("reason") == "store_went_back"
     if held_back or (outcome.was_tried and outcome.may_have_run):
         return MessageCode.CALL_UNCONFIRMED
-    if outcome.was_tried:
+    if outcome.was_tried or (failure == "purged" and not outcome.nothing_ran):
         return MessageCode.CALL_UNKNOWN
     if outcome.state is State.REFUSED or (outcome.state is None and failure):
         return _refusal_code(failure)
-    if outcome.state is State.HELD and outcome.marks.get("reason") == "approval":
+    if outcome.state is State.HELD and outcome.marks.get("reason") in ("approval", "duplicate"):
         return MessageCode.CALL_NEEDS_APPROVAL
-    return _STATES[outcome.state]
+    if outcome.state is State.FAILED and outcome.nothing_ran:
+        return MessageCode.CALL_CANCELLED if failure == "cancelled" else MessageCode.CALL_NOT_RUN
+    return _STATES[outcome.state if isinstance(outcome.state, State) else None]
 
 
 def _refusal_code(failure: str) -> MessageCode:

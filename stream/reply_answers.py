@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from ..store.outcomes import Outcome
@@ -85,12 +86,27 @@ def _parts(outcome: Outcome) -> tuple[tuple[Part, ...], bool]:
     if outcome.state is not State.SUCCEEDED or outcome.conflict:
         return (TextPart(words(outcome)),), is_error(outcome)
     if outcome.marks.get("forgotten"):
-        return (TextPart("Note: the call succeeded; its result is no longer kept. Do not call it again."),), False
+        return (TextPart(_forgotten(outcome.marks)),), False
     rich = Parts.find(outcome.value)
     if rich is None:
         return (_plain(outcome.value), *_notes(outcome)), False
     warning = (TextPart("The tool ran and reports an error:"),) if rich.is_error else ()
     return (*warning, *rich.parts, *_notes(outcome)), rich.is_error
+
+
+def _forgotten(marks: dict[str, Any]) -> str:
+    """When it succeeded, and what of it is gone since when."""
+    if "forgotten_at" not in marks:
+        return "Note: the call succeeded; its result is no longer kept. Do not call it again."
+    settled, gone = (_moment(marks[name]) for name in ("settled_at", "forgotten_at"))
+    return (
+        f"Note: the call succeeded at {settled}; its result of {marks['size']} bytes is no longer kept since {gone}. "
+        "Do not call it again."
+    )
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _plain(value: Any) -> Part:

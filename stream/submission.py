@@ -166,7 +166,7 @@ def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Inten
             key = identity.intent_call_key(namespace, scope, keys[position])
         else:
             key = identity.call_key(namespace, scope, turn_id, ref)
-        out.append(Identified(key, _fingerprints(terms.keyring, calls[position])))
+        out.append(Identified(key, _fingerprints(terms.keyring, calls[position]), position in keys))
     return out
 
 

@@ -6,12 +6,15 @@ an unknown call's text forbids claiming success and forbids calling again. Knows
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
+from ..store.answers import read_failure
 from ..store.outcomes import Failure, Outcome
 from ..store.states import State
 
+_STATE_WORDS = frozenset(state.value for state in State)
 _NOTHING_RAN = "Nothing was executed."
 _CORRECT = "Correct the arguments and call it again."
 _GIVE_UP = "This was the second time or later. Do not call it again for now; say that it was not done."
@@ -44,6 +47,30 @@ _REFUSALS: dict[str, tuple[str, str]] = {
     ),
 }
 
+# Code of a failure that is known to have had no effect -> the same; see `Failure.effect`.
+_UNTOUCHED: dict[str, tuple[str, str]] = {
+    "not_entered": (
+        f"{{tool}} was not run: its worker lost the right to run it before it started. {_NOTHING_RAN}",
+        "Say that it was not done. Call it again only if it is still wanted.",
+    ),
+    "cancelled": (
+        f"{{tool}} was stopped on request before its effect could start. {_NOTHING_RAN}",
+        "Do not call it again unless you are asked to; say that it was not done.",
+    ),
+    "attempts_exhausted": (
+        f"{{tool}} could not start on any attempt it was allowed. {_NOTHING_RAN}",
+        "Say that it was not done. Calling it again now will probably fail as well.",
+    ),
+    "deadline_exceeded": (
+        f"{{tool}} could not start before its deadline. {_NOTHING_RAN}",
+        "Say that it was not done. Call it again only if it is still wanted.",
+    ),
+}
+_UNTOUCHED_ELSE = (
+    f"{{tool}} failed before its effect could start. {_NOTHING_RAN}",
+    "Say that it was not done. Call it again only with a change that removes the cause.",
+)
+
 # Code of a failure -> the same. A tool chooses its own codes, so none of these may say that nothing was executed.
 _FAILURES: dict[str, tuple[str, str]] = {
     "deadline_exceeded": (
@@ -53,6 +80,19 @@ _FAILURES: dict[str, tuple[str, str]] = {
     "attempts_exhausted": (
         "{tool} failed on every attempt it was allowed.",
         "Say that it failed. Calling it again now will probably fail as well.",
+    ),
+    "cancelled": (
+        "{tool} was cancelled before it had a result.",
+        "Do not say that it succeeded. Do not call it again unless you are asked to.",
+    ),
+    "did_not_happen": (
+        "{tool} was started, and a check has shown that it took no effect.",
+        "Say that it was not done. Call it again only if it is still wanted.",
+    ),
+    "purged": (
+        "It is not known whether {tool} took effect, and nobody is looking into it any more.",
+        "Do not say that it succeeded, and do not say that it failed. Do not call it again unless you are asked to: "
+        "that could repeat the effect.",
     ),
 }
 
@@ -101,10 +141,15 @@ _TRIED: dict[State, tuple[str, str]] = {
 # The same where the attempt was lost together with its record, in moments that the store has lost.
 _MAY_HAVE_RUN = "It may have run before: records of that time were lost."
 
-_CONFLICT = (
-    f"This call of {{tool}} has the identity of an earlier call with another tool or other arguments. {_NOTHING_RAN}",
-    "The earlier call stands. Make a new call if this one is wanted as well.",
+_CONFLICT = "This call of {tool} has the {named} of an earlier call with another tool or other arguments."
+_STANDS = "The earlier call stands. Make a new call if this one is wanted as well"
+_OVER = "The earlier call is over, and this one will never run under its {named}: make a new call if it is still wanted"
+_OPEN = (
+    "The earlier call is not finished: do not say that it succeeded or that it failed. "
+    "Make a new call only if this one is wanted as well"
 )
+# What has to be new about a new call, by what named this one: a turn's ids are the model's, an intent key is not.
+_NAMED = {"turn": ("identity", ", in a new turn."), "intent": ("intent key", ", under another intent key.")}
 
 _PENDING_ADVICE = (
     "It is not finished: do not say that it succeeded or that it failed. Do not call it again; it goes on by itself "
@@ -133,7 +178,7 @@ def words(outcome: Outcome) -> str:
     """
     assert outcome.state is not State.SUCCEEDED or outcome.conflict, "a success is told by its value"
     if outcome.conflict:
-        return _join("Error [conflict]", outcome, _CONFLICT, None)
+        return _conflict(outcome)
     if outcome.pending and not (outcome.state is None and outcome.failure):
         return _join(f"Pending [{outcome.state or 'no_result'}]", outcome, (_pending(outcome), _PENDING_ADVICE), None)
     code = outcome.failure.code if outcome.failure else str(outcome.state)
@@ -142,12 +187,44 @@ def words(outcome: Outcome) -> str:
     return _join(head, outcome, _failure_words(outcome, code), outcome.failure)
 
 
+def _conflict(outcome: Outcome) -> str:
+    """What named this call, that it was not run, what became of the first one, and what to do."""
+    details = outcome.failure.details if outcome.failure else {}
+    named, new = _NAMED["intent" if details.get("named_by") == "intent" else "turn"]
+    head = f"Error [conflict]: {_CONFLICT.format(tool=f'`{outcome.tool}`', named=named)} {_NOTHING_RAN}"
+    first = _first_call(details.get("first"))
+    if first is None:
+        return f"{head}\n{_STANDS}{new}"
+    if first.state is State.SUCCEEDED:
+        told, advice = ("{tool} succeeded.", ""), _STANDS + new
+    elif first.pending:
+        told, advice = (_pending(first), ""), _OPEN + new
+    else:
+        told = _failure_words(first, first.failure.code if first.failure else str(first.state))
+        in_doubt = first.state is State.UNKNOWN or first.was_tried or (first.failure and first.failure.code == "purged")
+        advice = told[1] if in_doubt else _OVER.format(named=named) + new
+    return "\n".join([head, _join("The earlier call", first, (told[0], ""), first.failure), advice])
+
+
+def _first_call(told: Any) -> Outcome | None:
+    """The first call as a conflict tells of it; see `store.outcomes.Failure`."""
+    match told:
+        case {"tool": str(tool), "state": str(state)} if state in _STATE_WORDS:
+            marks = {name: told[name] for name in ("reason", "may_have_run") if name in told}
+            error = read_failure(json.dumps(told["error"])) if "error" in told else None
+            return Outcome(
+                "", "", tool, None, 0, State(state), failure=error, attempt=told.get("attempt", 0), marks=marks
+            )
+        case _:
+            return None
+
+
 def _pending(outcome: Outcome) -> str:
     """How far an open call is."""
     if outcome.state is State.RUNNING and outcome.marks.get("cancel_requested"):
         return _STOPPING
     held = _HELD.get(outcome.marks.get("reason", "")) if outcome.state is State.HELD else None
-    return held or _PENDING[outcome.state]
+    return held or _PENDING[outcome.state if isinstance(outcome.state, State) else None]
 
 
 def is_error(outcome: Outcome) -> bool:
@@ -160,7 +237,9 @@ def _unadmitted(outcome: Outcome) -> bool:
 
 
 def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
-    state = outcome.state or State.REFUSED
+    state = outcome.state if isinstance(outcome.state, State) else State.REFUSED
+    if state is State.FAILED and outcome.nothing_ran:
+        return _UNTOUCHED.get(code, _UNTOUCHED_ELSE)
     if outcome.was_tried and outcome.attempt > 0:
         return _TRIED[state]
     codes = {State.REFUSED: _REFUSALS, State.FAILED: _FAILURES}.get(state, {})
@@ -172,7 +251,7 @@ def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
 
 def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure | None) -> str:
     happened, advice = (text.format(tool=f"`{outcome.tool}`") for text in told)
-    return "\n".join([f"{head}: {happened}", *(_facts(failure) if failure else ()), advice])
+    return "\n".join(filter(None, [f"{head}: {happened}", *(_facts(failure) if failure else ()), advice]))
 
 
 def _facts(failure: Failure) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..store.crashpoints import reach
 from ..store.errors import KeyringMissing, StoreUnavailable
@@ -19,7 +20,7 @@ from .authorize import Allow, Ask, Deny, Wait, consult
 from .ends import End, Kind, named
 from .lease import Hold
 from .persist import Sends
-from .policy import cancelled
+from .policy import cancelled, effect_so_far
 from .preparing import GiveBack, Ready, Refuse, prepare, refuse, strictest
 from .registry import Registry
 from .running import Runner
@@ -156,6 +157,8 @@ class Executor:
                     desk.persistence.write(sends, given, what=f"call {run.call}, given back")
                     desk.tally.given_back += 1
                 case Refuse(ending):
+                    if ending.failure:
+                        ending = replace(ending, failure=replace(ending.failure, effect=effect_so_far(run)))
                     desk.replicas.settle(sends, run, ending)
                     desk.tally.settled(ending.state)
         except StoreUnavailable as error:

@@ -83,9 +83,16 @@ def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
         case Kind.CANCELLED:
             return Settle(_cancelled(run) if mutating else _stopped(Failure(end.code, end.message)))
         case Kind.RAISED if mutating:
-            return Settle(Ending(State.FAILED, failure=Failure("exception", f"before its effect: {end.message}")))
+            failure = Failure("exception", f"before its effect: {end.message}", effect=effect_so_far(run))
+            return Settle(Ending(State.FAILED, failure=failure))
         case _:
             return _again(run, end, retry, now)
+
+
+def effect_so_far(run: Run) -> str:
+    """``none`` where nothing can have been executed before this attempt has its effect, else empty; see `Failure`."""
+    untouched = not run.ran_before if run.effect is Effect.MUTATING else run.attempt == 1
+    return "none" if untouched else ""
 
 
 def late(end: End) -> Ending | None:
@@ -110,15 +117,16 @@ def _again(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
         return Settle(_cancelled(run) if end.kind is Kind.NOT_STARTED else _stopped(failure))
     delay = retry.delay_ms(run.attempt, waited_s=now.waited_s, at_least_s=end.retry_after)
     if delay is None or run.attempt >= run.attempt_limit:
-        return Settle(_given_up("attempts_exhausted", f"gave up after {run.attempt} attempts", failure))
+        return Settle(_given_up(run, end, "attempts_exhausted", f"gave up after {run.attempt} attempts"))
     if now.left_s is not None and delay / 1000 >= now.left_s:
-        return Settle(_given_up("deadline_exceeded", "its deadline passes before another attempt", failure))
+        return Settle(_given_up(run, end, "deadline_exceeded", "its deadline passes before another attempt"))
     return RetryLater(delay, failure)
 
 
-def _given_up(code: str, why: str, last: Failure) -> Ending:
-    details = {**last.details, "last": {"code": last.code, "message": last.message}}
-    return Ending(State.FAILED, failure=Failure(code, f"{why}; the last one: {last.message}", details))
+def _given_up(run: Run, end: End, code: str, why: str) -> Ending:
+    details = {"attempt": run.attempt, "last": {"code": end.code, "message": end.message}}
+    effect = effect_so_far(run) if end.kind is Kind.NOT_STARTED else ""
+    return Ending(State.FAILED, failure=Failure(code, f"{why}; the last one: {end.message}", details, effect))
 
 
 def _unknown(end: End) -> Ending:
@@ -141,4 +149,5 @@ def _stopped(last: Failure) -> Ending:
 
 def _cancelled(run: Run) -> Ending:
     entered = {"attempts": run.attempt}
-    return Ending(State.FAILED, failure=Failure("cancelled", "stopped on request before its effect", entered))
+    why = "stopped on request before its effect"
+    return Ending(State.FAILED, failure=Failure("cancelled", why, entered, effect_so_far(run)))

@@ -109,7 +109,8 @@ def strictest(run: Run, spec: ToolSpec) -> Run:
     begins = spec.begins and (run.begins or run.effect is not Effect.MUTATING)
     if run.effect is Effect.MUTATING and run.begins == begins:
         return run
-    return replace(run, effect=Effect.MUTATING, begins=begins)
+    ran_before = run.ran_before or (run.effect is not Effect.MUTATING and run.attempt > 1)
+    return replace(run, effect=Effect.MUTATING, begins=begins, ran_before=ran_before)
 
 
 def refuse(failure: Failure) -> Refuse:

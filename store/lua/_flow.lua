@@ -223,6 +223,14 @@ function transition(call, from, to, event, more)
   end
 end
 
+-- 'none' where no attempt before can have had an effect: of a mutating call such an attempt leads to unknown, unless
+-- someone lets it run again. Else nil.
+local function effect_so_far(call, attempts)
+  local got = fields(call, 'effect', 'ran_before')
+  local none = attempts == 0 or (got[1] == 'mutating' and not got[2])
+  return none and not may_have_run(call) and 'none' or nil
+end
+
 -- End a call that waits, for good. The words do not claim that nothing ran where an attempt was made, or may have been.
 local function end_waiting(call, from, to, event, why)
   local got = fields(call, 'attempt', 'error')
@@ -235,7 +243,7 @@ local function end_waiting(call, from, to, event, why)
     why = not_run(call) .. ': ' .. why
   end
   redis.call('HSET', record_of(call), 'settled_by', event.actor, 'settled_at', whole(now),
-    'error', cjson.encode({ code = to, message = why, details = details }))
+    'error', cjson.encode({ code = to, message = why, details = details, effect = effect_so_far(call, attempts) }))
   transition(call, from, to, event)
 end
 
@@ -272,6 +280,7 @@ local function lose(call, why, actor)
   if late or tonumber(got[2]) >= tonumber(got[3]) then
     error.code = late and 'deadline_exceeded' or 'attempts_exhausted'
     error.message = why .. (late and '; its deadline has passed' or '; no attempts are left')
+    error.effect = got[1] == 'mutating' and effect_so_far(call, tonumber(got[2])) or nil
     redis.call('HSET', record_of(call), 'error', cjson.encode(error), 'settled_by', actor, 'settled_at', whole(now))
     transition(call, 'running', 'failed', event)
     return 'failed'

@@ -14,8 +14,6 @@
 local request, turn_key, queue_limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local inbox, group, entry, answers = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local SLIPS_TTL = 86400
-local CONFLICT = cjson.encode({ code = 'conflict',
-  message = 'this call id was used in this turn with another tool or other arguments; not run' })
 -- When this submission came, in microseconds: a turn that comes in several has its calls in the order of these.
 local came_at = clock[1] .. string.format('%06d', tonumber(clock[2]))
 local tenant_limit, queued_by = tonumber(ARGV[10]), nil
@@ -249,6 +247,21 @@ local function admit(spec)
   end
 end
 
+-- The error of a conflict, as answers.read_conflict makes it: what became of the first call. Its own error is taken over
+-- as it is, since numbers would lose digits.
+local function conflict(call, by_intent)
+  local got = fields(call, 'tool', 'state', 'attempt', 'reason', 'error', 'may_have_run')
+  local first = cjson.encode({ tool = got[1], state = got[2], attempt = tonumber(got[3]),
+    reason = got[2] == 'held' and got[4] ~= '' and got[4] or nil, may_have_run = got[6] and true or nil })
+  if got[2] ~= 'succeeded' and got[5] and got[5] ~= '' then
+    first = string.sub(first, 1, -2) .. ',"error":' .. got[5] .. '}'
+  end
+  local named = by_intent and 'this intent key was used before' or 'this call id was used before in this turn'
+  local message = named .. ' with another tool or other arguments; not run. The first call is ' .. got[2]
+  return '{"code":"conflict","message":' .. cjson.encode(message) .. ',"details":{"named_by":"'
+    .. (by_intent and 'intent' or 'turn') .. '","first":' .. first .. '}}'
+end
+
 -- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once. It hears of
 -- them in its own places and under its own ids, which an intent key may have found under others.
 local function answer_on_stream(spec, verdict)
@@ -256,7 +269,7 @@ local function answer_on_stream(spec, verdict)
   local position, id = asked.position, asked.call_id or ''
   if verdict == 'conflict' then
     redis.call('XADD', answers, '*', 'call', call, 'position', position, 'id', id, 'name', asked.tool,
-      'state', 'conflict', 'result', '', 'error', CONFLICT, 'marks', '')
+      'state', 'conflict', 'result', '', 'error', conflict(call, asked.by_intent), 'marks', '')
     return
   end
   local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, position, id })

@@ -39,7 +39,8 @@ if ARGV[3] == 'deny' then
   local how = tonumber(got[8] or '0') > 0 and 'not run again' or not_run(call)
   local why = ARGV[5] == '' and '' or ': ' .. ARGV[5]
   redis.call('HSET', record_of(call), 'settled_by', ARGV[4], 'error', cjson.encode({ code = 'denied',
-    message = how .. ': a person denied it' .. why, details = { reason = ARGV[5] } }))
+    message = how .. ': a person denied it' .. why, details = { reason = ARGV[5] },
+    effect = effect_so_far(call, tonumber(got[8] or '0')) }))
   transition(call, 'held', 'refused', event)
   return reply(ARGV[3], call, request, 'denied')
 end

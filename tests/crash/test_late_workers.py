@@ -64,5 +64,5 @@ def test_it_says_that_nothing_was_entered_where_nobody_else_could_know(place: Cr
 
     failure = place.record(first).failure
     assert failure
-    assert failure.code == "not_entered"
+    assert (failure.code, failure.effect) == ("not_entered", "none")
     assert place.ledger.entries(first) == 0

@@ -92,7 +92,7 @@ def test_a_purged_call_keeps_a_mark_and_never_runs_again(scene: LiveScene, toolo
     assert "4111" not in json.dumps(stored)
     (again,) = scene.lookup(scene.call("a", {"name": "Ada"}))
     assert again
-    assert (again.state, again.marks) == ("succeeded", {"forgotten": True})
+    assert (again.state, again.marks["forgotten"]) == ("succeeded", True)
 
 
 def test_a_call_in_doubt_is_purged_only_by_force_with_a_reason(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -104,7 +104,7 @@ def test_a_call_in_doubt_is_purged_only_by_force_with_a_reason(scene: LiveScene,
     forced = toolonce("purge", run.call, "--force", "--reason", "a test")
 
     assert (refused.code, without_reason.code, forced.code) == (1, 2, 0)
-    assert scene.record(run.call).stored["forgotten"] == "1"
+    assert "forgotten" in scene.record(run.call).stored
     assert toolonce("stats", "--json").json["balanced"]
 
 

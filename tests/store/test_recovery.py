@@ -214,7 +214,9 @@ def test_the_body_goes_first_and_the_tombstone_still_stops_a_second_run(scene: S
     stored = scene.record(run.call).stored
     assert not stored.keys() & {"args", "result"}
     (outcome,) = scene.admit(scene.call("a", {"big": "x" * 1000}))
-    assert (outcome.state, outcome.replayed, outcome.marks) == (State.SUCCEEDED, True, {"forgotten": True})
+    assert outcome.marks["forgotten_at"] - outcome.marks["settled_at"] == 100
+    told = {**outcome.marks, "forgotten": True, "size": 1_002}
+    assert (outcome.state, outcome.replayed, outcome.marks) == (State.SUCCEEDED, True, told)
     assert scene.queued_jobs() == []
     assert scene.claim(run.idempotency_key) == NotRun("settled", "succeeded")
 

@@ -87,10 +87,10 @@ class CrashSite:
         """The keys of the turn's calls; () where none is stored."""
         return tuple(self.states())
 
-    def states(self) -> dict[str, State | None]:
+    def states(self) -> dict[str, State]:
         """The state of each call of the turn, all of one moment."""
         stored = self.store.run(reading.turn(self.store.space, self.client.terms.turn(TURN).key))
-        return {outcome.key: outcome.state for outcome in stored}
+        return {outcome.key: State(outcome.state) for outcome in stored if outcome.state}
 
     def record(self, key: str) -> Record:
         found = self.store.run(reading.record(self.store.space, key))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -180,3 +181,27 @@ def test_a_stop_between_attempts_does_not_claim_that_nothing_happened(kind: Kind
     assert isinstance(move, Settle)
     assert move.ending.failure
     assert "before its effect" not in move.ending.failure.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect", "begins", "told"),
+    [
+        (Kind.NOT_STARTED, "mutating", False, "none"),
+        (Kind.NOT_STARTED, "read", False, "none"),
+        (Kind.RAISED, "read", False, ""),
+        (Kind.RAISED, "mutating", True, "none"),
+        (Kind.CANCELLED, "mutating", True, "none"),
+        (Kind.CANCELLED, "read", False, ""),
+        (Kind.TOOL_ERROR, "mutating", True, ""),
+    ],
+)
+def test_a_failure_says_that_there_was_no_effect_where_that_is_certain(
+    kind: Kind, effect: str, begins: bool, told: str
+) -> None:
+    """Faults 28: also not where someone let a call run again whose first attempt may have had its effect."""
+    ran_before = replace(run(effect, begins=begins, attempt=2), ran_before=True)
+    for attempt, expected in ((run(effect, begins=begins), told), (ran_before, "")):
+        move = decide(replace(attempt, attempt_limit=1), End(kind, code="x", message="m"), FIXED, Circumstances())
+        assert isinstance(move, Settle)
+        assert move.ending.failure
+        assert move.ending.failure.effect == expected
