@@ -68,6 +68,8 @@ def _answer(found: Record) -> dict[str, object]:
     lines: dict[str, object] = {}
     if "result" in found.stored and found.state == "succeeded":
         lines["value"] = render.json_line(masked(found.stored["result"]))
+    if found.state == "unknown" and (heard := found.stored.get("heard")):
+        lines["read-back"] = f"asked {found.stored.get('asked', 0)} times; the last: {heard}"
     if failure := found.failure:
         lines["error"] = f"{failure.code}: {failure.message}"
     if said := progress_of(found.stored):

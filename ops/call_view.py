@@ -38,6 +38,10 @@ def as_json(found: Record) -> dict[str, Any]:
     view["begun"] = stored.get("begun") == "1"
     view["may_have_run"] = stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED
     view["progress"] = progress_of(stored)
+    if found.waits_for:
+        view["waits_for"], view["waits_for_state"] = found.waits_for
+    if found.state is State.UNKNOWN:
+        view["read_back"] = {"asked": int(stored.get("asked") or 0), "heard": stored.get("heard")}
     view["stop_requested"] = stored.get("cancel_requested") == "1"
     view["forgotten"] = "forgotten" in stored
     view["lease_left_ms"] = found.lease_left_ms
@@ -75,6 +79,9 @@ def next_steps(found: Record) -> list[str]:
             return _held_back(key, found.stored)
         case ((State.HELD | State.QUEUED | State.RUNNING), _):
             return [f"toolonce wait {key}", f"toolonce cancel {key}"]
+        case State.HELD, "order" if found.waits_for and found.waits_for[1] == State.UNKNOWN:
+            ahead = found.waits_for[0][:12]
+            return [f"toolonce call {ahead} (it is in doubt; this one waits for it)", f"toolonce cancel {key}"]
         case State.UNKNOWN, _:
             return _in_doubt(key, found.stored)
         case State.FAILED, _:
@@ -121,6 +128,8 @@ def standing(found: Record) -> str:
         words.append("may have run before the store went back")
     if found.stored.get("cancel_requested") == "1":
         words.append("stop asked for")
+    if found.waits_for:
+        words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")
     return ", ".join(words)
 
 
@@ -136,6 +145,8 @@ def actor_of(event: dict[str, Any]) -> str:
     """By whom and why, under which fence; of an attempt that an exception ended, which one and where."""
     parts = [str(event[name]) for name in ("actor", "reason") if event.get(name)]
     parts += [_raised(event["exception"])] if event.get("exception") else []
+    if event.get("count"):
+        parts.append(f"{event['count']} times since {moment(event['first_at'])}")
     parts += [f"{name} {event[name]}" for name in ("fence", "attempt") if event.get(name) not in (None, "", "0")]
     return ", ".join(parts)
 

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 def row_json(row: Row) -> dict[str, Any]:
     """A row for programs; times are ms of Redis time."""
     fields: dict[str, Any] = dict(row.fields)
-    for name in ("position", "attempt", "fence", "admitted_at", "not_before"):
+    for name in ("position", "attempt", "fence", "admitted_at", "not_before", "asked"):
         if name in fields:
             fields[name] = int(fields[name])
     error = json.loads(fields.pop("error", "") or "null")
@@ -83,4 +83,6 @@ def _known(row: Row) -> str:
     if row.state.is_settled or row.state == "unknown":
         return render.brief(f"{error['code']}: {error['message']}") if error else ""
     words = [row.fields.get("reason", ""), "stop asked for" if row.fields.get("cancel_requested") else ""]
+    if ahead := row.fields.get("waits_for"):
+        words.append(f"behind {ahead[:SHOWN_DIGITS]} ({row.fields.get('waits_for_state') or 'gone'})")
     return ", ".join(word for word in words if word)

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..store.reading import Row
 from ..store.recovery import DAY_MS
 from ..store.specs import Effect
 from ..store.states import State
+from .lookup import SHOWN_DIGITS
 from .render import age
 from .vitals import Vitals
 
@@ -21,6 +23,8 @@ QUEUE_LIMIT = 100_000
 WAITING_MS = 300_000
 HELD_ENTRY_MS = 60_000
 CLOCK_TOLERATED_MS = 1_000
+ASKED_IN_VAIN = 3
+"""Read-backs of one call after which its tool's reconcile is a finding."""
 
 
 class Severity(IntEnum):
@@ -111,6 +115,7 @@ def _ledger(vitals: Vitals) -> Iterator[Finding]:
             "each was entered and nobody knows how it ended; no timer will decide it",
             "toolonce calls --state unknown",
         )  # fmt: skip
+    yield from _doubts(vitals)
     if vitals.late_leases:
         yield Finding(
             "late_leases", Severity.ERROR, f"{vitals.late_leases} leases ran out and nobody has ended them",
@@ -138,6 +143,36 @@ def _clock(vitals: Vitals) -> Iterator[Finding]:
         "clock_went_back", Severity.WARNING, f"the server's clock {how}", then,
         "let the server's time service slew its clock, not step it (chrony, ntpd)",
     )  # fmt: skip
+
+
+def _doubts(vitals: Vitals) -> Iterator[Finding]:
+    assert vitals.stats is not None
+    now = vitals.stats.read_at
+    asked: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in vitals.doubtful:
+        if int(row.fields.get("asked") or 0) >= ASKED_IN_VAIN:
+            asked[row.fields["tool"]].append(row)
+    for tool, rows in sorted(asked.items()):
+        most = max(rows, key=lambda row: int(row.fields["asked"]))
+        yield Finding(
+            "read_backs_fail", Severity.WARNING,
+            f"the reconcile of {tool} does not tell what became of {len(rows)} calls; asked {most.fields['asked']} "
+            f"times about {most.key[:SHOWN_DIGITS]}, it said last: {most.fields.get('heard', '')}",
+            "these calls stay in doubt until it answers, or a person does",
+            f"mend the reconcile, or toolonce calls --state unknown --tool {tool}",
+        )  # fmt: skip
+    behind = [row for row in vitals.held if row.fields.get("waits_for_state") == State.UNKNOWN]
+    if behind:
+        named = ", ".join(
+            f"{row.key[:SHOWN_DIGITS]} ({row.fields['tool']}) for {age(now - row.entered_at)} behind "
+            f"{row.fields['waits_for'][:SHOWN_DIGITS]}"
+            for row in behind
+        )
+        yield Finding(
+            "held_behind_doubt", Severity.WARNING, f"{len(behind)} calls wait behind calls in doubt: {named}",
+            "they have no deadline while the one ahead is in doubt; nobody but a person, or its reconcile, ends that",
+            "toolonce resolve or retry the ones ahead; toolonce cancel those that are to wait no longer",
+        )  # fmt: skip
 
 
 def _queues(vitals: Vitals) -> Iterator[Finding]:

@@ -14,10 +14,11 @@ from ..store.connection import Connection
 from ..store.errors import StoreUnsafe
 from ..store.keyring import Keyring
 from ..store.query import Query
-from ..store.reading import Stats
+from ..store.reading import Row, Span, Stats, page
 from ..store.recovery import Retention
 from ..store.server_word import read_config, read_info
 from ..store.specs import Published, published
+from ..store.states import State
 from ..stream.inbox import GROUP
 from ..worker.roster import WorkerRow, read_roster
 from .listing import server_now
@@ -27,6 +28,7 @@ PINGS = 20
 CONFIGS = ("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-replicas-to-write")
 MOST_INBOXES = 200
 """Of those that are listed, to look at: a few commands each."""
+LOOK_AT = 500
 LATE_MS = 10_000
 """A lease that ran out this long ago should have been found by several sweeps."""
 
@@ -51,6 +53,7 @@ class Vitals:
         barred: what the user may not do, in Redis' words; "" where nothing was barred.
         without_worker: tool -> calls that are held until a worker comes that serves them.
         clock_mark: the highest Redis time that recovery has seen, ms; 0 for none.
+        doubtful, held: the oldest `LOOK_AT` calls in doubt, and held ones.
         late_leases: leases that ran out long ago and nobody has ended.
     """
 
@@ -66,6 +69,8 @@ class Vitals:
     late_leases: int
     inboxes: tuple[Inbox, ...]
     user: str
+    doubtful: tuple[Row, ...] = ()
+    held: tuple[Row, ...] = ()
     barred: str = ""
     rq: str = ""
     has_keys: bool = False
@@ -121,6 +126,8 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
         inboxes=_inboxes(connection),
         clock_mark=int(connection.command("HGET", f"{connection.space.root}marks", "clock") or 0),
+        doubtful=_oldest(connection, State.UNKNOWN),
+        held=_oldest(connection, State.HELD),
     )
 
 
@@ -128,6 +135,10 @@ def _without_worker(connection: Connection, tools: Sequence[str]) -> dict[str, i
     asked = Query([("SCARD", connection.space.without_worker(tool)) for tool in tools], list)
     counted = connection.run(asked) if tools else []
     return {tool: int(number) for tool, number in zip(tools, counted, strict=True) if number}
+
+
+def _oldest(connection: Connection, state: State) -> tuple[Row, ...]:
+    return connection.run(page(connection.space, state, Span(newest_first=False, most=LOOK_AT))).rows
 
 
 def _user(connection: Connection) -> str:

@@ -33,6 +33,7 @@
 <ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day
 <ns>:wake:<turn key>   channel a call of the turn came to rest; <ns>:wake:<worker>: one of its calls is to stop
+<ns>:worker:<name>     string  which process a worker is, or that it has ended in order; for a day
 <ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants that may have some
 <ns>:answers:<tenant>:<entry>   stream   what became of an inbox entry's calls, for a day
 <ns>:aborted           zset    provider turns that were lost, by when (ms, with microseconds), capped
@@ -82,6 +83,9 @@ class Namespace:
 
     def record(self, call: str) -> str:
         return f"{self.name}:call:{call}"
+
+    def worker_key(self, worker: str) -> str:
+        return f"{self.root}worker:{worker}"
 
     def wake_channel(self, turn_key: str) -> str:
         return f"{self.root}wake:{turn_key}"

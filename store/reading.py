@@ -16,7 +16,7 @@ from .states import OPEN, State
 
 PAGE_FIELDS = (
     "tool", "reason", "scope", "turn", "call_id", "position", "attempt", "fence", "worker", "error", "effect",
-    "admitted_at", "queue", "not_before", "cancel_requested",
+    "admitted_at", "queue", "not_before", "cancel_requested", "asked", "heard",
 )  # fmt: skip
 RECORD_VERSIONS = ("1",)
 FIND_MOST = 500
@@ -33,6 +33,7 @@ class Record:
         evidence: outcomes that came too late to count.
         lease_left_ms: None unless a lease is held.
         read_at: when this was read.
+        waits_for: of a held call, key and state of the one that it waits for, where it is one.
     """
 
     key: str
@@ -42,6 +43,7 @@ class Record:
     evidence: tuple[dict[str, Any], ...]
     lease_left_ms: int | None
     read_at: int
+    waits_for: tuple[str, str] | None = None
 
     @property
     def fence(self) -> int:
@@ -55,7 +57,8 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of a page. `entered_us`: when it entered the state, microseconds of Redis time; calls of one turn that
-    were admitted in one step have theirs in call order."""
+    were admitted in one step have theirs in call order. A held call's `fields` name in ``waits_for`` and
+    ``waits_for_state`` the call that it waits for, where it is one."""
 
     key: str
     state: State
@@ -130,6 +133,7 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
             evidence=tuple(json.loads(line) for line in reply[2]),
             lease_left_ms=None if lease < 0 and stored["state"] != State.RUNNING else lease,
             read_at=int(reply[4]),
+            waits_for=(reply[5].decode(), (reply[6] or b"gone").decode()) if reply[5] else None,
         )
 
     return Invocation(load("record"), space.root, (call,), read)
@@ -193,8 +197,10 @@ def find(space: Namespace, prefix: str, *, most: int = FIND_MOST) -> Invocation[
 
 
 def _row(state: State, line: list[Any]) -> Row:
-    key, entered, values = line
+    key, entered, values, ahead, ahead_state = line
     found = {name: text(value) or "" for name, value in zip(PAGE_FIELDS, values, strict=True) if value is not None}
+    if ahead:
+        found |= {"waits_for": ahead.decode(), "waits_for_state": text(ahead_state) or "gone"}
     return Row(key.decode(), state, int(entered), found)
 
 

@@ -139,10 +139,20 @@ def purge(space: Namespace, calls: Sequence[str]) -> Invocation[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """An unknown call whose tool is to be asked what happened; `asked` counts the times before."""
+    """An unknown call whose tool is to be asked what happened.
+
+    Attributes:
+        asked: how often it was asked before.
+        worker: whose attempt left it unknown.
+        ended: the handler of that attempt is known to have ended.
+        unknown_ms: for how long it has been unknown, by Redis time.
+    """
 
     run: Run
     asked: int
+    worker: str = ""
+    ended: bool = False
+    unknown_ms: int = 0
 
 
 def readback(space: Namespace, tools: Sequence[str], *, lease_ms: int, sweeper: str) -> Invocation[ReadBack | None]:
@@ -151,14 +161,17 @@ def readback(space: Namespace, tools: Sequence[str], *, lease_ms: int, sweeper: 
     def read(reply: list[Any]) -> ReadBack | None:
         if not reply:
             return None
-        return ReadBack(read_run(reply[0].decode(), reply[1], reply[3], token="", worker=sweeper), reply[2])
+        call, fence, asked, told, worker, ended, unknown_ms = reply
+        run = read_run(call.decode(), fence, told, token="", worker=sweeper)
+        return ReadBack(run, asked, worker.decode(), ended == 1, unknown_ms)
 
     return Invocation(load("readback"), space.root, (lease_ms, *tools), read)
 
 
-def ask_later(space: Namespace, call: str, *, wait_ms: int, heard: str) -> Invocation[bool]:
-    """A read-back could not tell; ask again after a wait. False where the call is unknown no longer."""
-    return Invocation(load("ask_later"), space.root, (call, wait_ms, heard), lambda reply: reply == 1)
+def ask_later(space: Namespace, call: str, *, wait_ms: int, heard: str, counts: bool = True) -> Invocation[bool]:
+    """A read-back could not tell; ask again after a wait. Where it was too early to ask at all, it does not count and
+    is no line of the history. False where the call is unknown no longer."""
+    return Invocation(load("ask_later"), space.root, (call, wait_ms, heard, int(counts)), lambda reply: reply == 1)
 
 
 def steps(

@@ -17,6 +17,7 @@ from ..store.errors import StoreUnavailable
 from ..store.execution import Ending, Run, interrupt, retry_later
 from ..store.keyring import Keyring
 from ..store.scripts import Invocation
+from ..store.specs import Effect
 from ..store.states import State
 from .call import context_of
 from .ends import End, Kind
@@ -24,7 +25,7 @@ from .entering import Entry
 from .lease import Hold, Leases
 from .lines import StoreLine
 from .persist import Persistence, Sends
-from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late, unknown
 from .preparing import Ready
 from .replicas import Replicas
 from .tally import Tally
@@ -87,13 +88,16 @@ class Attempt:
     def late(self, end: End) -> None:
         """A handler that was given up has ended after all: its word still settles an unknown call."""
         self._desk.leases.leave(self.hold)
-        ending = late(self._protected(end))
+        end = self._protected(end)
+        ending = late(end)
         _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
         self._trace(end)
-        if ending is None:
-            return
+        connection = self._desk.connection
         try:
-            self._settle(ending, self._desk.connection, end.raised)
+            if ending:
+                self._settle(ending, connection, end.raised)
+            elif self.run.effect is Effect.MUTATING:  # no news, but that it is at work no longer: it can be read back
+                self._desk.replicas.settle(connection, self.run, unknown(end), raised=end.raised)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
 

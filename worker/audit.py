@@ -131,6 +131,8 @@ def _cost(tool: Tool) -> tuple[Finding, ...]:
 
 def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
     """A mutating call may become unknown; who could tell then what happened?"""
+    if tool.spec.rerun_absent:
+        return (_rerunning(tool, forwards=forwards),)
     if tool.spec.effect is Effect.READ or tool.readback:
         return ()
     if tool.spec.effect is Effect.IDEMPOTENT and not forwards:
@@ -140,6 +142,15 @@ def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
         text = "has neither a reconcile nor a key that downstream sees: an unknown call needs a person"
         return (Finding(tool.name, "risk", text),)
     return ()
+
+
+def _rerunning(tool: Tool, *, forwards: bool) -> Finding:
+    if not tool.readback:
+        return Finding(tool.name, "risk", "says rerun_absent and has no reconcile that could find nothing")
+    text = "runs again what its reconcile does not find: a paused attempt that goes on later is a second effect"
+    return Finding(
+        tool.name, "note" if forwards else "risk", text if forwards else f"{text}; forward the key or the fence"
+    )
 
 
 def _mentions(handler: Any, words: set[str]) -> bool:

@@ -34,6 +34,8 @@ class Kind(StrEnum):
     """The run limit passed; the handler may still be at work, except in a process of its own."""
     DIED = "died"
     """The process that ran the handler died."""
+    ABSENT = "absent"
+    """A reconcile alone says it: the effect is not there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .call import Call
-from .ends import End, Kind, classify
-from .errors import CancelRequested
+from .ends import End, Kind, classify, described, named
+from .errors import CancelRequested, DidNotHappen
 from .results import encode
 from .tool import Tool
 
@@ -44,9 +45,24 @@ async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: Fal
     try:
         return returned(tool, await tool.handler(**entry.values, **context))
     except asyncio.CancelledError as error:
-        return classify(CancelRequested() if is_stopped() else error)
+        return classify(CancelRequested() if is_stopped() else error, tool.not_started, entry.call.secrets)
     except BaseException as error:
         return classify(error, tool.not_started, entry.call.secrets)
+
+
+def enter_reconcile(entry: Entry, wait: Callable[[Awaitable[Any]], Any]) -> End:
+    """Run a tool's reconcile in this thread; `wait` runs what an async one returns to its end."""
+    tool = entry.tool
+    context = {"call": entry.call} if tool.readback_takes_call else {}
+    secrets = entry.call.secrets
+    assert tool.readback
+    try:
+        said = tool.readback(**entry.values, **context)
+        return returned(tool, wait(said) if inspect.isawaitable(said) else said)
+    except DidNotHappen as error:
+        return End(Kind.ABSENT, code="did_not_happen", message=described(error, secrets))
+    except BaseException as error:
+        return End(Kind.RAISED, code=type(error).__name__, message=named(error, secrets))
 
 
 def returned(tool: Tool, value: Any) -> End:

@@ -57,7 +57,8 @@ class DidNotHappen(Exception):
 
     The attempt that left the call unknown may still be at work in a process that cannot be asked: paused, cut off, or
     with its request on the way. Say this only where what was looked at is final, for example after the key was voided
-    downstream; else raise anything else, and be asked again.
+    downstream; else raise anything else, and be asked again. With ``rerun_absent=True`` it lets the handler run again:
+    an attempt that comes back to life after that has its effect beside the new one's.
     """
 
 

@@ -23,7 +23,7 @@ from . import zygote
 from .attempt import Attempt
 from .call import Call
 from .ends import End, Kind
-from .entering import overrun
+from .entering import Entry, overrun
 from .errors import NotStarted
 from .registry import Registry
 from .tool import Isolation
@@ -74,13 +74,20 @@ class Stable:
 
     def enter(self, attempt: Attempt) -> End:
         """Run the handler in a horse; see `running.Runner`."""
+        return self._run(attempt.entry, _order(attempt.entry, attempt.named))
+
+    def reconcile(self, entry: Entry, named: dict[str, Any]) -> End:
+        """Run the tool's reconcile in a horse; `named` are the arguments as decoded."""
+        return self._run(entry, {**_order(entry, named), "reconcile": True})
+
+    def _run(self, entry: Entry, order: dict[str, Any]) -> End:
         try:
             pipe = self._new_pipe()
         except OSError as error:
             self.broken = True
             return End(Kind.NOT_STARTED, code="no_process", message=f"no process could be started: {error}")
         with pipe:
-            return self._ride(attempt, pipe)
+            return self._ride(entry, order, pipe)
 
     def _new_pipe(self) -> Pipe[Any, Any]:
         if self._orders is None:
@@ -90,15 +97,15 @@ class Stable:
             socket.send_fds(self._orders, [b"h"], [theirs.fileno()])
         return Pipe(ours.detach())
 
-    def _ride(self, attempt: Attempt, pipe: Pipe[Any, Any]) -> End:
+    def _ride(self, entry: Entry, order: dict[str, Any], pipe: Pipe[Any, Any]) -> End:
         try:
             pid = json.loads(pipe.recv_bytes())["pid"]
         except (EOFError, OSError):
             return End(Kind.NOT_STARTED, code="no_process", message="no process could be started")
         self._living.add(pid)
         try:
-            _send(pipe, _order(attempt))
-            return _listen(attempt, pipe)
+            _send(pipe, order)
+            return _listen(entry, pipe)
         except (EOFError, OSError):
             return End(Kind.DIED, code="process_died", message="the process that ran it died")
         finally:
@@ -106,32 +113,32 @@ class Stable:
             _kill(pid)
 
 
-def _order(attempt: Attempt) -> dict[str, Any]:
-    call = attempt.entry.call
+def _order(entry: Entry, named: dict[str, Any]) -> dict[str, Any]:
+    call = entry.call
     context = {name: getattr(call, name) for name in _CONTEXT}
     return {
-        "tool": attempt.entry.tool.name, "values": attempt.named, "call": context, "secrets": call.secrets.texts,
+        "tool": entry.tool.name, "values": named, "call": context, "secrets": call.secrets.texts, "reconcile": False,
     }  # fmt: skip
 
 
-def _listen(attempt: Attempt, pipe: Pipe[Any, Any]) -> End:
+def _listen(entry: Entry, pipe: Pipe[Any, Any]) -> End:
     """Answer the handler's questions until its end, or its limit.
 
     Raises:
         EOFError, OSError: the horse died.
     """
-    limit = attempt.entry.call.limit_at
+    limit = entry.call.limit_at
     while pipe.poll(None if limit is None else max(0.0, limit - time.monotonic())):
         message = json.loads(pipe.recv_bytes())
         if "end" in message:
             return End.from_json(message["end"])
-        _send(pipe, _answer(attempt, message))
-    _LOG.warning("call %s: %s; its process is killed", attempt.run.call, overrun(attempt.entry).message)
-    return overrun(attempt.entry)
+        _send(pipe, _answer(entry, message))
+    _LOG.warning("call %s: %s; its process is killed", entry.call.key, overrun(entry).message)
+    return overrun(entry)
 
 
-def _answer(attempt: Attempt, question: dict[str, Any]) -> dict[str, Any]:
-    line = attempt.entry.call.line
+def _answer(entry: Entry, question: dict[str, Any]) -> dict[str, Any]:
+    line = entry.call.line
     try:
         match question["ask"]:
             case "begin":

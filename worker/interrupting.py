@@ -15,6 +15,8 @@ from ..store.errors import StoreError
 from ..store.execution import interrupt
 from .lease import Leases
 
+_ENDS_WITHIN_MS = 1_000
+"""The process ends once this is told; until then its handlers are at work."""
 _LOG = logging.getLogger("toolonce.worker")
 
 
@@ -22,7 +24,7 @@ def interrupt_all(connection: Connection, leases: Leases, reason: str) -> None:
     """Give up every run of this process. What the store does not hear, it finds out by the leases."""
     for hold in leases.held():
         try:
-            became = connection.run(interrupt(connection.space, hold.run, reason=reason))
+            became = connection.run(interrupt(connection.space, hold.run, reason=reason, inside_ms=_ENDS_WITHIN_MS))
         except (StoreError, RedisError) as error:
             _LOG.error("the store does not hear what is given up; its leases will tell: %s", error)
             return

@@ -79,7 +79,7 @@ def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
         case Kind.TIMED_OUT | Kind.DIED if mutating:
             return Interrupt(end.message)
         case _ if exposed:
-            return Settle(_unknown(end))
+            return Settle(unknown(end))
         case Kind.CANCELLED:
             return Settle(_cancelled(run) if mutating else _stopped(Failure(end.code, end.message)))
         case Kind.RAISED if mutating:
@@ -129,7 +129,8 @@ def _given_up(run: Run, end: End, code: str, why: str) -> Ending:
     return Ending(State.FAILED, failure=Failure(code, f"{why}; the last one: {end.message}", details, effect))
 
 
-def _unknown(end: End) -> Ending:
+def unknown(end: End) -> Ending:
+    """Entered, and nobody knows whether the effect happened."""
     why = "stopped on request" if end.kind is Kind.CANCELLED else end.message
     return Ending(
         State.UNKNOWN,

@@ -31,7 +31,9 @@ from .interrupting import interrupt_all
 from .lease import Leases
 from .limits import Limits
 from .persist import KEEP_S, Persistence
+from .process_identity import identity
 from .readback import ReadBacks
+from .reconcilers import Reconcilers
 from .registration import SIGN_OF_LIFE_S, Heart, RegisteredWorker
 from .registry import Registry
 from .replicas import Replicas, Required
@@ -127,7 +129,8 @@ class Process:
         self._limits = Limits()
         self._loop = OnLoop()
         self._stable = Stable(registry)
-        self._readbacks = ReadBacks(connection, registry, keyring, worker=self.name)
+        asking = Reconcilers(self._loop, self._stable)
+        self._readbacks = ReadBacks(self._desk, registry, asking.ask, worker=self.name)
         self._since: dict[str, float] = {}
 
     @property
@@ -144,6 +147,7 @@ class Process:
         self._stable.open()  # before any thread: it forks
         self._desk.replicas.start(relieved=lambda: self._sweep.nudge(0))
         registered = RegisteredWorker.create(self._connection, self._queues, self.name)
+        registered.identity = self._connection.space.worker_key(self.name), identity()
         registered.stops = self._connection.space.wake_channel(self.name), self._desk.leases.nudge
         heart = Heart(registered, self._report)
         self._connection.run(publish(self._connection.space, self._registry.specs()))

@@ -24,6 +24,7 @@ from ..store.addresses import open_pool
 from ..store.connection import Connection
 from .errors import NotThroughRQ
 from .jobs import Pointer
+from .process_identity import ENDED
 from .roster import FIELD, LISTED_S, Report
 
 _LOG = logging.getLogger("toolonce.worker")
@@ -33,6 +34,8 @@ SIGN_OF_LIFE_S = 5.0
 """How often a worker in which nothing changes tells that it lives; three that fail to come make it silent."""
 RQ_SPARE_S = 60
 """What RQ adds to a worker's lifetime itself (3.0: BaseWorker.register_birth)."""
+IDENTITY_KEPT_S = 86_400
+"""How long it is known which process a worker was: longer than any read-back waits for it to be gone."""
 LISTEN_S = 0.5
 """One wait for a command of RQ's channel."""
 
@@ -54,6 +57,9 @@ class RegisteredWorker(BaseWorker):
         names = [connection.space.queue_name(queue) for queue in queues]
         client = Redis(connection_pool=open_pool(connection.url))
         return cls(names, name=name, connection=client, worker_ttl=LISTED_S - RQ_SPARE_S, serializer=JSONSerializer)
+
+    identity: tuple[str, str] | None = None
+    """Where it is said which process this worker is, and what is said."""
 
     def work(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotThroughRQ("this worker has a loop of its own; start it with `toolonce work`")
@@ -88,12 +94,16 @@ class RegisteredWorker(BaseWorker):
             self.heartbeat(LISTED_S, pipeline=pipe)
             pipe.hset(self.key, mapping=self._shown(report, state))
             pipe.sadd(self.redis_workers_keys, self.key)
+            if self.identity:
+                pipe.set(*self.identity, ex=IDENTITY_KEPT_S)
             pipe.execute()
         self._state = state
 
     def leave(self) -> None:
         """Disappear from RQ's lists."""
         try:
+            if self.identity:
+                self.connection.set(self.identity[0], ENDED, ex=IDENTITY_KEPT_S)
             self.teardown()  # type: ignore[no-untyped-call]
         except (RedisError, OSError) as error:
             _LOG.warning("could not sign off; the registration lapses by itself: %s", error)

@@ -8,7 +8,6 @@ and where the call comes to rest.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,13 +24,11 @@ from ..store.states import State
 from ..store.validation import validate
 from .authorize import Ask, Deny, consult
 from .call import context_of
-from .ends import End, named
-from .entering import Entry, enter, enter_async
-from .errors import DidNotHappen
+from .ends import End, Kind
+from .entering import Entry, enter, enter_async, enter_reconcile
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
 from .preparing import Ready
 from .registry import rules_of
-from .results import encode
 from .tool import Tool
 
 
@@ -200,20 +197,17 @@ class _Rehearsal:
         """Ask the tool about a call that is unknown now."""
         if self.tool.readback is None or self.trial.state is not State.UNKNOWN:
             return
-        context = {"call": context_of(self._run(), None, _Line(Fault.NONE))} if self.tool.readback_takes_call else {}
-        try:
-            found = self.tool.readback(**values, **context)
-            value = asyncio.run(_awaited(found)) if inspect.isawaitable(found) else found
-        except DidNotHappen as said:
-            if self.tool.spec.rerun_absent:
-                self.approved = False  # an approval covers no second run
-                self._move(State.QUEUED, f"read back: it did not happen ({said}); run again")
-            else:
-                self._move(State.FAILED, "read back: it did not happen", failure=Failure("did_not_happen", str(said)))
-        except Exception as error:
-            self.trial.history.append(f"read back: cannot tell ({named(error)})")
+        entry = Entry(self.tool, values, context_of(self._run(), None, _Line(Fault.NONE)))
+        end = enter_reconcile(entry, lambda found: asyncio.run(_awaited(found)))
+        if end.kind is Kind.RETURNED:
+            self._settle(Ending(State.SUCCEEDED, end.result), "read back: it happened")
+        elif end.kind is not Kind.ABSENT:
+            self.trial.history.append(f"read back: cannot tell ({end.message})")
+        elif self.tool.spec.rerun_absent:
+            self.approved = False  # an approval covers no second run
+            self._move(State.QUEUED, f"read back: it did not happen ({end.message}); run again")
         else:
-            self._settle(Ending(State.SUCCEEDED, encode(value)[0]), "read back: it happened")
+            self._move(State.FAILED, "read back: it did not happen", failure=Failure("did_not_happen", end.message))
 
     def _settle(self, ending: Ending, why: str) -> None:
         self._move(ending.state, why, failure=ending.failure)

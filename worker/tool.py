@@ -64,7 +64,9 @@ class ToolOptions(TypedDict, total=False):
     start. secret, secret_result: fields that are stored encrypted. A sealed value of a result is opened again only in
     argument fields that it names: ``secret_result={"token": {"opens_in": ["fetch.token"]}}``.
     begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.
-    rerun_absent: run again where the read-back says that it did not happen.
+    rerun_absent: run again where the reconcile says that it did not happen. Two effects are possible where the lost
+    attempt is still at work somewhere: its process paused, or its request on the way. So the reconcile is first asked
+    when that process is known to be gone, or ten minutes after the call became unknown.
     accepts: other versions whose calls may run here; all whose arguments fit the schema where it is left out.
     result_limit: bytes of a result that are stored.
     """
@@ -138,7 +140,9 @@ class Tool:
         """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
 
         It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or
-        anything else where it cannot tell.
+        anything else where it cannot tell: then it is asked again, after 1 s and twice as long each time, up to ten
+        minutes. It runs where the handler runs, for as long as the handler may, at most 5 minutes (60 s
+        without a ``timeout``).
         """
         if self.readback is not None:
             raise BadTool(f"tool {self.name}: it has a reconcile already")

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection as Pipe
@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from ..store.secret_texts import Secrets
 from .call import Call
 from .ends import End
-from .entering import Entry, enter, enter_async
+from .entering import Entry, enter, enter_async, enter_reconcile
 from .errors import NotStarted
 from .registry import Registry
 
@@ -96,7 +96,13 @@ def _work(order: dict[str, Any], registry: Registry, line: PipeLine) -> End:
     assert isinstance(values, dict), "the worker has bound the same arguments"
     secrets = Secrets(tuple(order["secrets"]), tool.has_secrets)
     entry = Entry(tool, values, Call(**order["call"], line=line, secrets=secrets))
+    if order["reconcile"]:
+        return enter_reconcile(entry, lambda said: asyncio.run(_awaited(said)))
     return asyncio.run(enter_async(entry)) if tool.is_async else enter(entry)
+
+
+async def _awaited(said: Awaitable[Any]) -> Any:
+    return await said
 
 
 class PipeLine:

@@ -37,13 +37,15 @@ local function wait_held(call, tool, reason, approval_ms)
   if reason == 'approval' or reason == 'duplicate' then
     redis.call('HSET', record_of(call), 'approval_until', whole(now + approval_ms), 'approval_from', whole(now))
     redis.call('ZADD', root .. 'approvals', whole(now + approval_ms), call)
-    redis.call('HDEL', record_of(call), 'deadline_at') -- the queue's clock starts when a person lets it in
+    redis.call('HDEL', record_of(call), 'deadline_at', 'deadline_left') -- the queue's clock starts when a person lets it in
   elseif reason == 'no_worker' then
     redis.call('SADD', root .. 'without:' .. tool, call)
     start_deadline(call)
   elseif reason == 'store_went_back' then
     redis.call('SADD', root .. 'held_back', call)
     redis.call('HSET', record_of(call), 'may_have_run', 1)
+    pause_deadline(call)
+  elseif reason == 'order' then
     pause_deadline(call)
   end
 end
@@ -76,6 +78,7 @@ local function free(call, event)
   else
     leave_held(call, event.tool)
     redis.call('HSET', record_of(call), 'reason', 'order')
+    wait_held(call, event.tool, 'order')
     note(call, event)
   end
 end

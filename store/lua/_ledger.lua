@@ -37,6 +37,27 @@ local function note(call, event)
   redis.call('XADD', root .. 'events', 'MAXLEN', '~', '100000', '*', 'call', call, 'event', line)
 end
 
+-- The same for what has just happened in the same way: the newest line of its kind takes it in, and counts. `span` is
+-- how many lines each time leaves; between two of them there is nothing else.
+local function note_again(call, event, span)
+  note(call, event)
+  local history = root .. 'history:' .. call
+  local lines = redis.call('LRANGE', history, -2 * span, -1)
+  if #lines < 2 * span then
+    return
+  end
+  local before, latest = cjson.decode(lines[span]), cjson.decode(lines[2 * span])
+  if before.op ~= event.op or before.reason ~= event.reason then
+    return
+  end
+  latest.count, latest.first_at = (before.count or 1) + 1, before.first_at or before.at
+  redis.call('LTRIM', history, 0, -2 * span - 1)
+  for i = span + 1, 2 * span - 1 do
+    redis.call('RPUSH', history, lines[i])
+  end
+  redis.call('RPUSH', history, cjson.encode(latest))
+end
+
 -- Per tool only: whoever reads adds them up, so that no state is counted twice on the way of each call.
 local function count(tool, state, by)
   redis.call('HINCRBY', root .. 'counts', 'tool:' .. state .. ':' .. tool, by)

@@ -45,6 +45,7 @@ local function start_deadline(call)
   end
 end
 
+-- A call that waits for another one or for a person, and not for a worker, has no deadline meanwhile.
 local function pause_deadline(call)
   local deadline = tonumber(fields(call, 'deadline_at')[1] or '')
   if deadline then

@@ -1,14 +1,25 @@
 #!lua flags=allow-oom
--- ask_later: a read-back could not tell; ask again after a wait.
+-- ask_later: a read-back could not tell; ask again after a wait. Or it was too early to ask at all.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, wait in ms, what was heard
+-- ARGV    = call key, wait in ms, what was heard, "1" | "0" (nobody was asked: nothing is counted or noted)
 -- RETURNS 1 | 0 where the call is unknown no longer
 -- INVARIANT no state changes here.
-local got = fields(ARGV[1], 'state', 'tool')
+local ONE_BY_ONE = 10 -- more answers of one kind in a row are one line, or they would push all else out of the history
+local got = fields(ARGV[1], 'state', 'tool', 'asked', 'heard')
 if got[1] ~= 'unknown' then
   return 0
 end
 redis.call('ZADD', root .. 'readback:' .. got[2], whole(now + tonumber(ARGV[2])), ARGV[1])
-note(ARGV[1], { op = 'read_back', actor = 'recovery', tool = got[2], reason = ARGV[3] })
+redis.call('HSET', record_of(ARGV[1]), 'heard', ARGV[3])
+if ARGV[4] == '0' then
+  redis.call('HINCRBY', record_of(ARGV[1]), 'asked', -1)
+  return 1
+end
+local event = { op = 'read_back', actor = 'recovery', tool = got[2], reason = ARGV[3] }
+if tonumber(got[3] or '0') > ONE_BY_ONE and got[4] == ARGV[3] then
+  note_again(ARGV[1], event, 1)
+else
+  note(ARGV[1], event)
+end
 return 1

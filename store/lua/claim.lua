@@ -44,6 +44,7 @@ elseif tonumber(not_before or '0') > now and redis.call('ZSCORE', root .. 'delay
 elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors) then
   event.reason = 'order'
   flow().transition(call, 'queued', 'held', event)
+  flow().wait_held(call, tool, event.reason)
   return { 'held', 'order' }
 end
 

@@ -14,6 +14,9 @@ elseif got[1] ~= 'running' or got[2] ~= fence or got[3] ~= ARGV[3] then
   judge_attempt(call, fence, ARGV[3])
   return { 'lost' }
 end
+if ARGV[6] == '0' then
+  redis.call('HSET', record_of(call), 'left', fence) -- its handler has ended
+end
 local became = lose(call, ARGV[4], ARGV[5])
 if became == 'unknown' then
   redis.call('ZADD', root .. 'readback:' .. fields(call, 'tool')[1], whole(now + tonumber(ARGV[6])), call)

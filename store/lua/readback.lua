@@ -3,7 +3,8 @@
 -- uses: ledger run
 -- KEYS[1] = root of the namespace
 -- ARGV    = lease of the asking in ms, the tools that can be read back
--- RETURNS {} | {call key, fence, times asked before, fields by execution.RUN_FIELDS}
+-- RETURNS {} | {call key, fence, times asked before, fields by execution.RUN_FIELDS, worker of the attempt,
+--          1 where its handler is known to have ended, ms for which the call has been unknown}
 -- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.
 local LONGEST_WAIT_MS = 600000 -- of worker/readback.py; a handler that lingers waits for a lease
 
@@ -20,7 +21,9 @@ for i = 2, #ARGV do
   if call then
     redis.call('ZADD', index, whole(now + tonumber(ARGV[1])), call)
     local asked = redis.call('HINCRBY', record_of(call), 'asked', 1)
-    return { call, tonumber(fields(call, 'fence')[1] or '0'), asked - 1, run_fields(call) }
+    local got = fields(call, 'fence', 'worker', 'left', 'changed_at')
+    return { call, tonumber(got[1] or '0'), asked - 1, run_fields(call), got[2] or '', got[3] == got[1] and 1 or 0,
+      now - tonumber(got[4] or whole(now)) }
   end
 end
 return {}

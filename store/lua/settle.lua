@@ -37,6 +37,9 @@ local me = ARGV[8] .. '/' .. token
 local same = got[2] == fence and got[3] == token
 if same and from == to and (got[6] == me or to == 'unknown') then
   redis.call('HSET', record_of(call), 'marks', ARGV[7])
+  if to == 'unknown' then
+    redis.call('HSET', record_of(call), 'left', fence) -- given up before, its handler has ended now
+  end
   return { 'settled', from }
 end
 if not same then
@@ -56,7 +59,9 @@ local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, at
 if from ~= 'running' then
   event.reason = 'late'
 end
-if to == 'refused' then
+if to == 'unknown' then
+  redis.call('HSET', record_of(call), 'left', fence) -- the worker says so itself: its handler has ended
+elseif to == 'refused' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
   may_have_run(call)
 end

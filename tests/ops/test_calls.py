@@ -156,3 +156,20 @@ def test_rows_that_few_digits_no_longer_find_are_shown_with_whole_keys(scene: Li
     assert not any(key in near.out for key in keys)
     assert [key for key in keys if key in far.out] == keys[:-1]
     assert [row["key"] for row in first["calls"]] == keys[-1:]
+
+
+def test_a_call_behind_one_in_doubt_says_whom_it_waits_for(scene: LiveScene, toolonce: CommandLine) -> None:
+    """faults 26, G2: listed, counted and answerable."""
+    ahead = scene.unknown("a", lanes=("lane",)).call
+    behind = scene.submit("b", lanes=("lane",))
+
+    (row,) = toolonce("calls", "--state", "held", "--json").json["calls"]
+    shown = toolonce("call", behind, "--json").json
+
+    assert (row["key"], row["reason"]) == (behind, "order")
+    assert (row["waits_for"], row["waits_for_state"]) == (ahead, "unknown")
+    assert f"behind {ahead[:12]} (unknown)" in toolonce("calls", "--state", "held").out.replace("\n", " ")
+    assert (shown["waits_for"], shown["waits_for_state"]) == (ahead, "unknown")
+    assert any("cancel" in step for step in shown["next"])
+    assert ahead[:12] in toolonce("doctor").out
+    assert behind[:12] in toolonce("doctor").out

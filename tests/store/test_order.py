@@ -284,3 +284,40 @@ def test_the_calls_of_a_turn_that_was_completed_later_stand_in_call_order(scene:
     scene.admit(scene.call("a", position=0))
     found = scene.run(reading.turn(scene.space, scene.turn().key))
     assert [(outcome.call_id, outcome.position) for outcome in found] == [("a", 0), ("b", 1), ("c", 2)]
+
+
+def test_a_call_behind_one_in_doubt_has_no_deadline_and_then_what_was_left_of_it(real_scene: Scene) -> None:
+    """faults 26: it would expire before a person has decided about the one ahead, or as soon as he has."""
+    scene, of = real_scene, spec(deadline_ms=10_000)
+    first = scene.start("a", lanes=("lane",), of=of)
+    second = scene.submit("b", lanes=("lane",), of=of)
+    scene.lose(first)
+    scene.store.advance(1_000_000)
+    scene.tick()
+    held = scene.record(second)
+    scene.resolve(first.call)
+    freed = scene.record(second)
+
+    assert (held.state, held.stored["reason"], held.waits_for) == (State.HELD, "order", (first.call, "unknown"))
+    assert freed.state is State.QUEUED
+    assert int(freed.stored["deadline_at"]) - freed.read_at == 10_000
+
+
+def test_a_deadline_that_had_begun_goes_on_with_what_was_left_of_it(real_scene: Scene) -> None:
+    """faults 26: a call that has waited for a worker, and is then behind one in doubt."""
+    scene, other = real_scene, spec("other", deadline_ms=600_000)
+    first = scene.start("a", lanes=("lane",))
+    second = scene.submit("b", lanes=("lane",), of=other, held="no_worker")
+    scene.store.advance(400_000)
+    scene.run(publish(scene.space, [other]))
+    scene.lose(first)
+    scene.store.advance(10_000_000)
+    scene.tick()
+    held = scene.record(second)
+    scene.resolve(first.call)
+    freed = scene.record(second)
+
+    assert (held.state, held.stored["reason"]) == (State.HELD, "order")
+    assert "deadline_at" not in held.stored
+    assert freed.state is State.QUEUED
+    assert int(freed.stored["deadline_at"]) - freed.read_at == 200_000

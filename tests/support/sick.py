@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.ops.vitals import Vitals
+from toolonce.store.recovery import ask_later
 from toolonce.worker.roster import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]
@@ -57,6 +58,18 @@ def unbalanced(scene: LiveScene) -> None:
 
 def unknown(scene: LiveScene) -> None:
     scene.unknown("a")
+
+
+def reconcile_that_fails(scene: LiveScene) -> None:
+    call = scene.unknown("a").call
+    for _ in range(3):
+        scene.live.redis.hincrby(f"{scene.space.root}call:{call}", "asked", 1)
+    scene.run(ask_later(scene.space, call, wait_ms=1_000, heard="TimeoutError: the bank is closed"))
+
+
+def held_behind_doubt(scene: LiveScene) -> None:
+    scene.unknown("a", lanes=("l",))
+    scene.submit("b", lanes=("l",))
 
 
 def late_lease(scene: LiveScene) -> None:
@@ -154,6 +167,8 @@ ON_A_SERVER: dict[str, Sickness] = {
     "clock_went_back": clock_back,
     "full": flag("full"),
     "unknown": unknown,
+    "read_backs_fail": reconcile_that_fails,
+    "held_behind_doubt": held_behind_doubt,
     "late_leases": late_lease,
     "unserved_queue": waiting,
     "slow_queue": old_waiting,

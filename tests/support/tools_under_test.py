@@ -16,7 +16,7 @@ from typing import Any
 from tenacity import wait_fixed
 
 from tests.support.wait import PATIENCE_SECONDS, wait_until
-from toolonce.worker import Call, Isolation, NotStarted, Registry, ToolError
+from toolonce.worker import Call, DidNotHappen, Isolation, NotStarted, Registry, ToolError
 from toolonce.worker.retries import Retry
 
 VARIABLE = "TOOLONCE_TEST_LEDGER"
@@ -303,6 +303,56 @@ def five_at_most(what: int) -> int:
     effect(f"in {what}")
     time.sleep(0.01)
     effect(f"out {what}")
+    return what
+
+
+@tools.tool(effect="mutating", isolation="process")
+def doubt_exit_hard(what: str) -> None:
+    """Be in doubt; whoever asks ends the process."""
+    raise ConnectionResetError(what)
+
+
+@doubt_exit_hard.reconcile
+def _exit_hard(what: str) -> None:
+    os._exit(3)
+
+
+@tools.tool(effect="mutating", isolation="process", timeout=0.5)
+def doubt_spin(what: str) -> None:
+    """Be in doubt; whoever asks is held for longer than the limit."""
+    raise ConnectionResetError(what)
+
+
+@doubt_spin.reconcile
+def _spin(what: str) -> None:
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+@tools.tool(effect="mutating", isolation="process")
+def doubt_good(what: str) -> None:
+    """Be in doubt; whoever asks is told."""
+    raise ConnectionResetError(what)
+
+
+@doubt_good.reconcile
+async def _good(what: str) -> str:
+    return f"found {what}"
+
+
+@tools.tool(effect="mutating", rerun_absent=True)
+def put_again(what: str) -> str:
+    """Wait for the gate, then have one effect; may run again where it is not found."""
+    effect(f"entered {what}")
+    pass_gate(what)
+    effect(f"put {what}")
+    return what
+
+
+@put_again.reconcile
+def _was_put(what: str) -> str:
+    effect(f"asked {what}")
+    if f"put {what}" not in Ledger(Ledger.current()).lines("put"):
+        raise DidNotHappen("not in the ledger")
     return what
 
 

@@ -133,3 +133,20 @@ def test_a_refused_connection_is_nothing_sent_in_every_client(closed_port: int) 
 def test_what_may_have_been_sent_is_not_called_unsent(error: Exception) -> None:
     assert not nothing_was_sent(error)
     assert not_started(error) is error
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+def test_it_says_what_running_again_after_a_read_back_can_do(forwards: bool) -> None:
+    """faults 10."""
+    tools = Registry()
+
+    @tools.tool(rerun_absent=True)
+    def book(call: Call) -> None:
+        print(call.idempotency_key if forwards else call.attempt)
+
+    (alone,) = audit(tools)
+    book.reconcile(lambda: None)
+    (verdict,) = audit(tools)
+
+    assert "has no reconcile" in alone.findings[-1].text
+    assert "second effect" in verdict.findings[-1].text
