@@ -14,12 +14,13 @@ from ..store.reading import Row
 from ..store.recovery import DAY_MS
 from ..store.specs import Effect
 from ..store.states import State
+from ..stream.queue_limits import DEFAULTS
 from .lookup import SHOWN_DIGITS
 from .render import age
-from .vitals import Vitals
+from .vitals import MOST_QUARANTINED, Vitals
 
-QUEUE_LIMIT = 100_000
-"""Where harnesses begin to refuse turns (the client's default)."""
+QUEUE_LIMIT = DEFAULTS["queue_limit"]
+"""Where harnesses begin to refuse turns, unless they were told otherwise."""
 WAITING_MS = 300_000
 HELD_ENTRY_MS = 60_000
 CLOCK_TOLERATED_MS = 1_000
@@ -199,6 +200,18 @@ def _queues(vitals: Vitals) -> Iterator[Finding]:
 
 
 def _inboxes(vitals: Vitals) -> Iterator[Finding]:
+    if vitals.quarantined:
+        number = f"{len(vitals.quarantined)} or more" if len(vitals.quarantined) == MOST_QUARANTINED else "some"
+        yield Finding(
+            "quarantined", Severity.WARNING,
+            f"{number} inbox entries were put aside in the last day, the newest because: {vitals.quarantined[0]}",
+            "nothing of them was stored; their harnesses were told", "RUNBOOK.md: Inbox entries put aside",
+        )  # fmt: skip
+    for tool in sorted(vitals.specs.unreadable):
+        yield Finding(
+            "unreadable_spec", Severity.ERROR, f"the published spec of tool {tool!r} cannot be read by this release",
+            "harnesses of this release refuse calls of this tool", "upgrade toolonce here, or start its worker again",
+        )  # fmt: skip
     for inbox in vitals.inboxes:
         if inbox.held_ms > HELD_ENTRY_MS or (inbox.waiting and not inbox.taken and inbox.waiting > 100):
             yield Finding(

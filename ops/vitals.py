@@ -15,7 +15,7 @@ from ..store.errors import StoreUnsafe
 from ..store.keyring import Keyring
 from ..store.query import Query
 from ..store.reading import Row, Span, Stats, page
-from ..store.recovery import Retention
+from ..store.recovery import DAY_MS, Retention
 from ..store.server_word import read_config, read_info
 from ..store.specs import Published, published
 from ..store.states import State
@@ -26,6 +26,7 @@ from .stats import read_stats
 
 PINGS = 20
 CONFIGS = ("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-replicas-to-write")
+MOST_QUARANTINED = 20
 MOST_INBOXES = 200
 """Of those that are listed, to look at: a few commands each."""
 LOOK_AT = 500
@@ -54,6 +55,7 @@ class Vitals:
         without_worker: tool -> calls that are held until a worker comes that serves them.
         clock_mark: the highest Redis time that recovery has seen, ms; 0 for none.
         doubtful, held: the oldest `LOOK_AT` calls in doubt, and held ones.
+        quarantined: reasons of the newest inbox entries that were put aside in the last day, the newest first.
         late_leases: leases that ran out long ago and nobody has ended.
     """
 
@@ -75,6 +77,7 @@ class Vitals:
     rq: str = ""
     has_keys: bool = False
     clock_mark: int = 0
+    quarantined: tuple[str, ...] = ()
     retention: Retention = field(default_factory=Retention)
 
     @property
@@ -125,6 +128,7 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         without_worker=_without_worker(connection, sorted(specs.tools)),
         late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
         inboxes=_inboxes(connection),
+        quarantined=_quarantined(connection, since_ms=border - DAY_MS),
         clock_mark=int(connection.command("HGET", f"{connection.space.root}marks", "clock") or 0),
         doubtful=_oldest(connection, State.UNKNOWN),
         held=_oldest(connection, State.HELD),
@@ -159,6 +163,12 @@ def _latency(connection: Connection) -> tuple[float, ...]:
     finally:
         link.close()
     return tuple(sorted(taken))
+
+
+def _quarantined(connection: Connection, *, since_ms: int) -> tuple[str, ...]:
+    words = ("XREVRANGE", f"{connection.space.root}quarantine", "+", max(0, since_ms), "COUNT", MOST_QUARANTINED)
+    found = [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in connection.command(*words)]
+    return tuple(fields.get(b"reason", b"").decode(errors="replace") for fields in found)
 
 
 def _inboxes(connection: Connection) -> tuple[Inbox, ...]:

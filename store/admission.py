@@ -23,6 +23,7 @@ from .scripts import Arg, Invocation, load
 from .specs import ToolSpec
 from .states import State
 
+NEAR_MEMORY_LIMIT = "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
 RECORD_VERSION = "1"
 
 
@@ -174,7 +175,7 @@ def admit(
 
 def _why_full(reply: list[Any], request: Request) -> str:
     if reply[1] == b"memory":
-        return "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
+        return NEAR_MEMORY_LIMIT
     name = reply[2].decode()
     if reply[1] == b"tenant":
         what, limit = f"tenant {name!r} has {request.tenant_queue_limit} queued calls", "tenant_queue_limit"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .admission import InboxEntry
+from .admission import NEAR_MEMORY_LIMIT, InboxEntry
+from .errors import StoreFull
 from .keys import Namespace
 from .scripts import Invocation, load
 
 FIELDS_KEPT = 50
 """Of an entry that is put aside, to look at: a readable one has at most ten."""
-BYTES_KEPT = 16_384
+BYTES_KEPT = 4_096
 """Of an entry that is put aside; 10,000 such entries are kept, and must not fill the store."""
 
 
@@ -81,9 +82,15 @@ class Delivery:
 def deliver(
     space: Namespace, reader: Reader, tenants: Sequence[str], bounds: Bounds, *, again: bool = False
 ) -> Invocation[Delivery]:
-    """Hand out entries of these tenants: new ones, or (`again`) those that a consumer holds and did not finish."""
+    """Hand out entries of these tenants: new ones, or (`again`) those that a consumer holds and did not finish.
+
+    Raises (when run):
+        StoreFull: Redis is near its memory limit, so that nothing could be admitted; nothing was handed out.
+    """
 
     def read(reply: list[Any]) -> Delivery:
+        if reply[0] == b"full":
+            raise StoreFull(NEAR_MEMORY_LIMIT)
         states = dict(zip(tenants, (state.decode() for state in reply[0]), strict=True))
         return Delivery(
             entries=tuple(_delivered(tenants, entry) for entry in reply[1:]),

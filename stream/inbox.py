@@ -131,6 +131,7 @@ class Consumer:
     def _take_left_behind(self, tenants: list[str]) -> int:
         found = self._deliver(tenants, again=True)
         self._must_wait = self._must_wait or bool(found.entries)  # there may be more: look again in the next round
+        self._tenants.note_served(found)
         return self._take_all(found)
 
     def _deliver(self, tenants: list[str], *, again: bool = False) -> Delivery:

@@ -64,14 +64,14 @@ class Tenants:
     def note(self, looked_at: Sequence[str], found: Delivery) -> None:
         """Learn from what a step found."""
         served = {entry.tenant for entry in found.entries}
+        absent = {*found.missing, *found.broken}
         for tenant in looked_at:
-            if tenant not in served and tenant in self._active:
-                self._active[tenant] = found.empty.get(tenant, "")
-        for tenant in (*found.empty, *(t for t in looked_at if t in served)):
+            if tenant in absent:
+                continue
             self._missing.pop(tenant, None)
-            if tenant in served or tenant not in self._active:
+            if tenant in served:
                 self._active.pop(tenant, None)
-                self._active[tenant] = found.empty.get(tenant, "")
+            self._active[tenant] = found.empty.get(tenant, "")
         for tenant in (*found.missing, *found.broken):
             self._active.pop(tenant, None)
         while len(self._active) > ACTIVE:
@@ -79,6 +79,12 @@ class Tenants:
         self._tell_broken(found.broken)
         if self._is_listed:
             self._forget(found)
+
+    def note_served(self, found: Delivery) -> None:
+        """Those who got entries come after the others from now on."""
+        for entry in found.entries:
+            if entry.tenant in self._active:
+                self._active[entry.tenant] = self._active.pop(entry.tenant)
 
     def _listed(self) -> Iterable[str]:
         cursor, names = self._connection.command("SSCAN", self._connection.space.inboxes, self._cursor, "COUNT", WINDOW)

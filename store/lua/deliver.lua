@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- deliver: hand inbox entries to a consumer, each with the number of times that it was handed out.
--- uses: ledger
+-- uses: ledger memory
 -- KEYS[1] = root of the namespace
 -- ARGV    = group, consumer, "new" | "again", most bytes of one entry, most bytes in this step, most entries of a tenant in
 --           this step, most entries of a tenant that may be in hand, ms after which an entry in this consumer's hand, and
@@ -8,12 +8,16 @@
 -- RETURNS {per tenant: last entry id of its empty inbox | "" where it waits or gave entries | "none" (no such inbox)
 --          | "ERR ..." (it cannot be read)},
 --         then per entry {place of the tenant, entry, times handed out, bytes, fields | false where it is too large}
+--         | {"full"} while memory is short: nothing could be admitted, and what is not handed out is not sent about
 -- INVARIANT the server counts each hand-out before anything is done with the entry, so a consumer that dies of one is
 --           counted, too. An entry that some consumer did not come to an end with is handed out alone. Sent twice, it
 --           hands out other entries; the first ones come again.
 local group, me, mode, entry_most, step_most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local tenant_most, hand_most, mine_ms, others_ms = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local FIRST = 10
+if is_memory_short(0, redis.call('HGET', root .. 'flags', 'full')) then
+  return { 'full' }
+end
 local states, out, left = {}, {}, step_most
 out[1] = states
 

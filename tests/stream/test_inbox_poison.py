@@ -11,7 +11,7 @@ import pytest
 from tests.support.harness import Bench
 from tests.support.inbox import Inbox
 from tests.support.processes import Child
-from toolonce.store.errors import StoreUnavailable
+from toolonce.store.errors import StoreFull, StoreUnavailable
 from toolonce.store.validation import validate as validate_by_schema
 from toolonce.stream import inbox, inbox_tenants
 from toolonce.stream.inbox import GROUP, TRIES, Consumer
@@ -133,6 +133,36 @@ def test_a_store_that_goes_away_counts_no_try(box: Inbox, consumer: Consumer, mo
 
     assert [len(box.answers(entry)) for entry in entries] == [1, 1]
     assert box.quarantined() == []
+
+
+def test_while_memory_is_short_entries_stay_in_the_inbox_and_are_not_sent_about(box: Inbox, consumer: Consumer) -> None:
+    """faults 15: consumers look at the memory themselves, before they take an entry into hand."""
+    flags = f"{box.bench.namespace}:flags"
+    entry = box.add(turn="1", calls=[{"name": "look"}])
+    box.redis.hset(flags, "full", "1")
+    with pytest.raises(StoreFull, match="near its memory limit"):
+        consumer.step(0.01)
+    assert not box.redis.xinfo_groups(box.key)
+    box.redis.hdel(flags, "full")
+    assert consumer.step(0.01) == 1
+    assert len(box.answers(entry)) == 1
+
+
+def test_entries_that_fail_again_and_again_keep_no_other_tenants_left_entry_waiting(
+    box: Inbox, consumer: Consumer
+) -> None:
+    """faults 13: what a dead consumer left behind is taken up tenant by tenant."""
+    other = Inbox(box.bench, "zeta")
+    for place in (box, other):
+        place.redis.xgroup_create(place.key, GROUP, "0", mkstream=True)
+    for number in range(20):
+        box.add(turn=str(number), calls=[pay(number)])
+    entry = other.add(turn="1", calls=[pay(1)])
+    for place in (box, other):
+        place.redis.xreadgroup(GROUP, "one", {place.key: ">"})
+    for _ in range(3):
+        consumer.step(0.01)
+    assert len(other.answers(entry)) == 1
 
 
 def test_a_flood_of_names_without_an_inbox_delays_nobody_and_is_forgotten(

@@ -130,6 +130,15 @@ def mixed(scene: LiveScene) -> None:
     worker(scene, "new", version="2")
 
 
+def put_aside(scene: LiveScene) -> None:
+    scene.live.redis.xadd(f"{scene.space.root}quarantine", {"inbox": "i", "entry": "1-1", "reason": "no JSON"})
+
+
+def unreadable_spec(scene: LiveScene) -> None:
+    scene.live.redis.hset(f"{scene.space.root}tools", "later\n1", '{"name": "later", "effect": "new"}')
+    scene.live.redis.hset(f"{scene.space.root}newest", "later", "1")
+
+
 def short_grace(scene: LiveScene) -> None:
     scene.publish(spec("pay", timeout_ms=60_000))
     worker(scene, "w", grace_s=5)
@@ -173,6 +182,8 @@ ON_A_SERVER: dict[str, Sickness] = {
     "unserved_queue": waiting,
     "slow_queue": old_waiting,
     "inbox_stuck": inbox,
+    "quarantined": put_aside,
+    "unreadable_spec": unreadable_spec,
     "no_worker": tools_without_worker,
     "silent_worker": silent,
     "held_no_worker": without_worker,
