@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json({"aborted": list(notes)})
     elif not notes:
-        render.say("no lost turn is noted here")
+        render.say(f"no lost turn is noted in {connection.place}")
     else:
         render.show_table(
             ("when", "dialect", "scope", "attempt", "reason", "status", "bytes", "tokens", "took"), map(_cells, notes)

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         # Beyond the reach of a search by first digits, only whole keys can be typed again.
         far = bool(args.cursor or args.older_than) or found.looked_at > FIND_MOST
-        _show(found, now, digits=KEY_DIGITS if far else SHOWN_DIGITS)
+        _show(found, now, connection.place, digits=KEY_DIGITS if far else SHOWN_DIGITS)
     return 0
 
 
@@ -60,9 +60,9 @@ def row_json(row: Row) -> dict[str, Any]:
     return {"key": row.key, "state": row.state, "entered_at": row.entered_at, **fields, "error": error}
 
 
-def _show(found: Listing, now: int, *, digits: int) -> None:
+def _show(found: Listing, now: int, place: str, *, digits: int) -> None:
     if not found.rows:
-        render.say("no such calls" if found.next is None else f"none among {found.looked_at} calls")
+        render.say(f"no such calls in {place}" if found.next is None else f"none among {found.looked_at} calls")
     else:
         columns = ("call", "state", "for", "tool", "scope", "attempt", "what is known")
         render.show_table(columns, (_cells(row, now, digits=digits) for row in found.rows))

@@ -8,16 +8,15 @@ Starts nothing and talks to no server.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..store.project import SOCKET_NOTE, is_private, socket_name
 from .errors import DataFolderRefused
 from .server_binary import Maker
 
@@ -123,10 +122,10 @@ class DataFolder:
         Raises:
             DataFolderRefused: The folder for temporary files cannot hold a private socket.
         """
-        name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12] + ".sock"
+        name = socket_name(self.path)
         before = self.recorded_socket()
         # Another name means that this folder is a copy: the recorded socket belongs to the original.
-        if before is None or before.name != name or not _is_private(before.parent):
+        if before is None or before.name != name or not is_private(before.parent):
             before = _runtime_folder() / name
         if (size := len(os.fsencode(before))) > SOCKET_PATH_BYTES:
             raise DataFolderRefused(
@@ -141,7 +140,7 @@ class DataFolder:
 
     @property
     def _socket_note(self) -> Path:
-        return self.path / "socket"
+        return self.path / SOCKET_NOTE
 
     def _write_durably(self, path: Path, text: str) -> None:
         new = path.with_suffix(".new")
@@ -196,14 +195,6 @@ def _runtime_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"toolonce-{os.getuid()}"
     with folder_errors(folder):
         folder.mkdir(mode=_PRIVATE, exist_ok=True)
-        if not _is_private(folder):
+        if not is_private(folder):
             raise DataFolderRefused(f"{folder} is open to other users; remove it or set TMPDIR")
     return folder
-
-
-def _is_private(folder: Path) -> bool:
-    try:
-        found = folder.lstat()  # a link would lead wherever its owner likes
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ..store.connection import without_password
 from . import render
 from .exit_codes import ExitCode
 from .findings import Finding, Severity, of_the_store, of_the_workers
@@ -32,15 +33,17 @@ def add_parser(subparsers: Subparsers) -> None:
         examples=EXAMPLES,
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 on warnings, too")
-    add_json(parser, "{findings: [{code, severity, what, why, mend}]}")
+    add_json(parser, "{store: {url, namespace}, findings: [{code, severity, what, why, mend}]}")
 
 
 def run(args: argparse.Namespace) -> int:
     with open_store(args, any_kind=True) as connection:
         found = examine(take(connection))
     if args.json:
-        render.show_json({"findings": [as_json(finding) for finding in found]})
+        store = {"url": without_password(connection.url), "namespace": connection.space.name}
+        render.show_json({"store": store, "findings": [as_json(finding) for finding in found]})
     else:
+        render.say(f"the store: {connection.place}")
         _show(found)
     return verdict(found, strict=args.strict)
 

@@ -2,7 +2,7 @@
 
 Decides when a server is started or joined and when it ends: one server per data folder, whoever starts it, and the
 last user ends it. A server that was killed is started again with its data. Two lives are possible: durable, in the
-user's data folder, and transient, in a folder that is deleted at the end, dying with the process that wanted it.
+project's folder, and transient, in a folder that is deleted at the end, dying with the process that wanted it.
 
 Rules. The server holds `server.lock`; nobody starts one without it. Every user holds `users.lock` shared, from before
 it looks for the server until it leaves; who gets it alone was the last and ends the server before letting go.
@@ -19,11 +19,10 @@ import time
 from pathlib import Path
 from typing import Self
 
-import platformdirs
-
-from . import server_process
+from ..store.project import FOLDER, find_project
+from . import render, server_process
 from .data_folder import DataFolder, Lock, folder_errors, open_folder
-from .errors import ServerNotStarted
+from .errors import NoStoreHere, ServerNotStarted
 from .server_process import Answer
 from .told_to_end import uninterrupted
 
@@ -36,18 +35,33 @@ _POLL_SECONDS = 0.005
 _WATCH = 'read -r word; kill -KILL "$1"; for again in 1 2 3; do rm -rf -- "$2" "$3" && break; sleep 1; done'
 
 
-def default_data_dir() -> Path:
-    """Return the folder that is used when none is named."""
-    return platformdirs.user_data_path("toolonce", appauthor=False) / "server"
+def project_server(*, create: bool = False) -> EmbeddedServer:
+    """Join this project's server, or start it on the data it has; only with `create` is there one where none was.
+
+    Raises:
+        NoStoreHere: this project has none, and none is to be made.
+        EmbeddedServerError: There is none to be had; one line says why and what helps.
+    """
+    project = find_project()
+    for warning in project.warnings:
+        render.say(f"toolonce: warning: {warning}")
+    if not project.exists:
+        if not create:
+            raise NoStoreHere(project.missing())
+        with folder_errors(project.folder):
+            project.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if project.folder.name == FOLDER:
+                (project.folder / ".gitignore").write_text("*\n")  # nothing of it is for a repository
+    return ensure_server(project.data)
 
 
-def ensure_server(data_dir: Path | None = None) -> EmbeddedServer:
+def ensure_server(data_dir: Path) -> EmbeddedServer:
     """Join the server of this folder, or start it; it answers and holds its earlier data when this returns.
 
     Raises:
         EmbeddedServerError: There is none to be had; one line says why and what helps.
     """
-    return EmbeddedServer(open_folder(data_dir or default_data_dir()))
+    return EmbeddedServer(open_folder(data_dir))
 
 
 def transient_server() -> EmbeddedServer:

@@ -2,6 +2,7 @@
 
 OpsError
   EmbeddedServerError       the server that we start ourselves cannot be had
+    NoStoreHere             this project has none, and the command makes none
     NoServerBinary          no usable valkey-server or redis-server on this machine
     DataFolderRefused       the folder is not ours, not readable, or belongs to another server
     ServerNotStarted        the server ended before it answered, or did not answer in time
@@ -24,6 +25,10 @@ class EmbeddedServerError(OpsError):
     """There is no embedded server to talk to."""
 
     exit_code = 3
+
+
+class NoStoreHere(EmbeddedServerError):
+    """This project has no store; the message names the nearest one, and how to start one."""
 
 
 class NoServerBinary(EmbeddedServerError):

@@ -30,7 +30,7 @@ def get_record(connection: Connection, typed: str) -> Record:
         raise Usage(f"{typed!r} is no call key: 32 hex digits, or the first ones of it; `toolonce calls` lists them")
     found = connection.run(record(connection.space, key if len(key) == KEY_DIGITS else _complete(connection, key)))
     if found is None:
-        raise NotFound(f"no call {key} in namespace {connection.space.name!r}; `toolonce calls` lists those there are")
+        raise NotFound(f"no call {key} in {connection.place}; `toolonce calls` lists those there are")
     if not found.stored.get("ikey", "").startswith(f"{found.key}-{fingerprint}"):
         raise NotFound(f"call {found.key} has another fingerprint: {found.stored.get('ikey')}")
     return found
@@ -44,7 +44,8 @@ def _complete(connection: Connection, digits: str) -> str:
             return only
         case ():
             raise NotFound(
-                f"no call starts with {digits} among the {FIND_MOST} newest and oldest of each state; others are found "
+                f"no call starts with {digits} among the {FIND_MOST} newest and oldest of each state in "
+                f"{connection.place}; others are found "
                 "by the whole key only: logs hold it, and `toolonce calls --json` with --state, --tool, --scope or "
                 "--older-than; or look in another --namespace"
             )

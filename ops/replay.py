@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json({"answers": [answer.as_json() for answer in answers]})
     else:
-        _show(answers)
+        _show(answers, connection.place)
     return ExitCode.DONE if all(answer.word == "replay" for answer in answers) else ExitCode.ENDED_BADLY
 
 
@@ -130,7 +130,7 @@ def _word(outcome: Outcome | None) -> str:
     return "replay" if outcome.settled else "open"
 
 
-def _show(answers: list[Answer]) -> None:
+def _show(answers: list[Answer], place: str) -> None:
     meanings = {"new": "would run", "open": "is on its way or in doubt: the same call is waited for"}
     rows = [
         (
@@ -144,4 +144,4 @@ def _show(answers: list[Answer]) -> None:
     ]
     render.show_table(("call", "tool", "a repeat is", "state", "answer"), rows)
     counted = Counter(answer.word for answer in answers)
-    render.say(", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or "no such calls")
+    render.say(", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or f"no such calls in {place}")

@@ -1,4 +1,4 @@
-"""Which Redis, which namespace, how sure: flags, then the environment, then the embedded server.
+"""Which Redis, which namespace, how sure: flags, then the environment, then this project's own server.
 
 Decides the order of the three and opens the connection for a command. Knows no command.
 """
@@ -17,15 +17,15 @@ from redis.exceptions import RedisError
 from ..store.connection import Connection, Patience, without_password
 from ..store.durability import Durability, refuse_cluster, require
 from ..store.errors import StoreMisuse
-from ..store.keys import DEFAULT_NAMESPACE
+from ..store.project import NAMESPACE_VARIABLE, URL_VARIABLE, chosen_namespace, chosen_url
 from ..stream.queue_limits import DEFAULTS, QueueLimits, complete
 from . import render
-from .embedded import ensure_server
-from .errors import EmbeddedServerError, Usage
+from .embedded import project_server
+from .errors import EmbeddedServerError, NoStoreHere, Usage
 from .keeper import kept_up
 
-REDIS = "TOOLONCE_REDIS_URL"
-NAMESPACE = "TOOLONCE_NAMESPACE"
+REDIS = URL_VARIABLE
+NAMESPACE = NAMESPACE_VARIABLE
 DURABILITY = "TOOLONCE_DURABILITY"
 # A person waits: one answer may take a while on a busy server, but a dead one should be said so soon.
 PATIENCE = Patience(reply=5.0, total=5.0)
@@ -50,8 +50,8 @@ class Settings:
         if level not in set(Durability):
             raise Usage(f"{DURABILITY}={level}: use {', '.join(Durability)}")
         return cls(
-            url=args.redis or environment.get(REDIS) or None,
-            namespace=args.namespace or environment.get(NAMESPACE) or DEFAULT_NAMESPACE,
+            url=chosen_url(args.redis, environment),
+            namespace=chosen_namespace(args.namespace, environment),
             durability=Durability(level),
         )
 
@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that talks to the store."""
     group = parser.add_argument_group("where the store is")
     group.add_argument(
-        "--redis", metavar="URL", help=f"redis://, rediss:// or unix://; else {REDIS}, else a server of our own"
+        "--redis", metavar="URL", help=f"redis://, rediss:// or unix://; else {REDIS}, else this project's own server"
     )
     group.add_argument("--namespace", metavar="NAME", help=f"the installation; else {NAMESPACE}, else toolonce")
     group.add_argument(
@@ -97,9 +97,12 @@ def queue_limits(args: argparse.Namespace) -> QueueLimits:
 
 @contextmanager
 def open_store(
-    args: argparse.Namespace, *, patience: Patience = PATIENCE, any_kind: bool = False
+    args: argparse.Namespace, *, patience: Patience = PATIENCE, any_kind: bool = False, create: bool = False
 ) -> Iterator[Connection]:
-    """The connection that a command works on; an embedded server is joined or started, and left at the end.
+    """The connection that a command works on; this project's own server is joined or started, and left at the end.
+
+    Args:
+        create: make this project a store of its own where it has none; for what begins things.
 
     Raises:
         StoreUnavailable, EmbeddedServerError: there is no server to talk to.
@@ -108,7 +111,7 @@ def open_store(
     """
     settings = Settings.of(args)
     with ExitStack() as stack:
-        url = settings.url or stack.enter_context(_embedded())
+        url = settings.url or stack.enter_context(_embedded(create))
         connection = _connection(url, settings.namespace, patience)
         stack.callback(connection.close)
         connection.ping()
@@ -128,9 +131,11 @@ def require_durable(args: argparse.Namespace, connection: Connection) -> None:
 
 
 @contextmanager
-def _embedded() -> Iterator[str]:
+def _embedded(create: bool) -> Iterator[str]:
     try:
-        server = ensure_server()
+        server = project_server(create=create)
+    except NoStoreHere:
+        raise
     except EmbeddedServerError as error:
         raise type(error)(f"{error}; or name a server with --redis URL or {REDIS}") from error
     with server, kept_up(server):

@@ -88,6 +88,8 @@ def _list(args: argparse.Namespace) -> int:
         shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
         render.show_json({"tools": shown})
         return ExitCode.DONE
+    if not specs:
+        render.say(f"no worker has published a tool in {connection.place}")
     rows = [
         (name, spec.version, spec.effect, spec.queue, f"{spec.timeout_ms / 1000:g} s", render.brief(spec.description))
         for name, spec in sorted(specs.items())

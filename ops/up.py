@@ -39,10 +39,10 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
     registry = load_registry(args.tools)
-    with open_store(args, patience=PATIENCE) as connection:
+    with open_store(args, patience=PATIENCE, create=True) as connection:
         require_durable(args, connection)  # before the consumer admits anything
         shown = without_password(connection.url)
-        render.say(f"the store is at {shown}; harnesses: export {REDIS}={shown}")
+        render.say(f"the store is at {shown}; harnesses elsewhere: export {REDIS}={shown}")
         with _consumer(connection, queue_limits(args)):
             return work(args, connection, registry)
 

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json({"workers": [as_json(row) for row in rows]})
     elif not rows:
-        render.say("no worker lives here; start one: toolonce work --tools MODULE:REGISTRY")
+        render.say(f"no worker lives in {connection.place}; start one: toolonce work --tools MODULE:REGISTRY")
     else:
         _show(rows)
     lives = any(not row.is_silent for row in rows)

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
 from .addresses import open_async_pool
-from .connection import LOST, Patience, is_lost, pack, pause, unsafe, unserved
+from .connection import LOST, Patience, is_lost, pack, pause, place_of, unsafe, unserved
 from .errors import StoreFull, StoreUnavailable
 from .keys import Namespace
 from .query import Acknowledged, Operation, Query
@@ -43,6 +43,11 @@ class AsyncConnection:
             max_connections=connections + 8,
             protocol=2,
         )
+
+    @property
+    def place(self) -> str:
+        """Which store this is, for people."""
+        return place_of(self.url, self.space)
 
     async def run(self, operation: Operation[T]) -> T:
         """Run one operation.

@@ -165,6 +165,11 @@ class Connection:
             protocol=2,  # one shape of replies on every server, and one round trip less to connect
         )
 
+    @property
+    def place(self) -> str:
+        """Which store this is, for people."""
+        return place_of(self.url, self.space)
+
     def run(self, operation: Operation[T]) -> T:
         """Run one operation; see `Link.run` for what it raises."""
         link = self._borrow()
@@ -259,6 +264,11 @@ def refused(error: RedisError) -> str:
     if isinstance(error, NoPermissionError):
         return f"Redis refuses: {error}; give this user the rights of its role, see ops/users.acl"
     return f"Redis refuses: {error}"
+
+
+def place_of(url: str, space: Namespace) -> str:
+    """A store as messages name it: whoever finds nothing looks there for the reason first."""
+    return f"namespace {space.name} at {without_password(url)}"
 
 
 def without_password(url: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar, Unpack
 
 from ..store import operators, reading
@@ -22,7 +23,7 @@ from ..store.query import Operation
 from ..store.times import wait_limit
 from ..store.validation import Heavy
 from .batch import BatchView, changes
-from .client import noted, url_from_environment
+from .client import noted, opened
 from .provider import Aborted
 from .queue_limits import QueueLimits, complete
 from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
@@ -42,7 +43,7 @@ class AsyncClient:
         url: str | AsyncConnection | None = None,
         *,
         scope: str,
-        namespace: str = "toolonce",
+        namespace: str | None = None,
         tenant: str = "",
         keyring: Keyring | None = None,
         **limits: Unpack[QueueLimits],
@@ -51,10 +52,12 @@ class AsyncClient:
         self._connection = (
             url
             if isinstance(url, AsyncConnection)
-            else AsyncConnection(url or url_from_environment(), namespace=namespace, connections=CONNECTIONS)
+            else opened(partial(AsyncConnection, connections=CONNECTIONS), url, namespace)
         )
         keys = keyring if keyring is not None else Keyring.from_environment()
-        self.terms = Terms(self._connection.space, scope, tenant, keys, **complete(limits))
+        self.terms = Terms(
+            self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
+        )
         self._specs = SpecCache()
         self._wakeups = AsyncWakeups(self._connection)
 
@@ -79,7 +82,9 @@ class AsyncClient:
     async def batch(self, turn_id: str) -> AsyncBatch:
         outcomes = await self.run(reading.turn(self.terms.space, self.terms.turn(turn_id).key))
         if not outcomes:
-            raise StoreMisuse(f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}")
+            raise StoreMisuse(
+                f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
+            )
         return AsyncBatch(self, turn_id, outcomes)
 
     async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:

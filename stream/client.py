@@ -6,17 +6,18 @@ Rules are `submission`'s; this file only drives them over a connection. What fol
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Iterable
+import logging
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict
 from typing import Any, TypeVar, Unpack
 
 from ..store import operators, reading
 from ..store.aborted import note_aborted
-from ..store.connection import Connection
+from ..store.connection import Connection, without_password
 from ..store.errors import StoreMisuse
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
+from ..store.project import chosen_namespace, chosen_url, find_project
 from ..store.query import Operation
 from ..store.validation import Heavy
 from ..store.waiting import Wakeups
@@ -26,23 +27,26 @@ from .queue_limits import QueueLimits, complete
 from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
 from .turn import RejectedCall, ToolCall, TurnResult
 
-URL_VARIABLE = "TOOLONCE_REDIS_URL"
 T = TypeVar("T")
+C = TypeVar("C")
+_LOG = logging.getLogger("toolonce.stream")
 
 
 class Client:
     """A harness's door. Safe to share between threads; one connection serves any number of waiters.
 
     Args:
-        url: of the Redis; ``TOOLONCE_REDIS_URL`` where it is left out. Or an open `store.connection.Connection`, with
-            its own patience and namespace; it is yours to close.
+        url: of the Redis; where it is left out ``TOOLONCE_REDIS_URL``, else this project's own server, if it runs. Or
+            an open `store.connection.Connection`, with its own patience and namespace; it is yours to close.
+        namespace: where it is left out ``TOOLONCE_NAMESPACE``, else ``toolonce``.
         scope: the tenant and conversation in which turn ids are unique. From your credentials, never from the model.
         tenant: whose limits count; by default the scope up to the first ``/``.
         keyring: by default the keys in ``TOOLONCE_KEYS``.
         limits: ``queue_limit=`` and ``tenant_queue_limit=``, most calls that may wait; see `queue_limits.QueueLimits`.
 
     Raises:
-        StoreMisuse: no Redis is named, or scope or tenant is no UTF-8 text.
+        StoreMisuse: no Redis is named and this project's own does not run, URL or namespace cannot be read, or scope or
+            tenant is no UTF-8 text.
     """
 
     def __init__(
@@ -50,17 +54,17 @@ class Client:
         url: str | Connection | None = None,
         *,
         scope: str,
-        namespace: str = "toolonce",
+        namespace: str | None = None,
         tenant: str = "",
         keyring: Keyring | None = None,
         **limits: Unpack[QueueLimits],
     ) -> None:
         self._lent = isinstance(url, Connection)
-        self._connection = (
-            url if isinstance(url, Connection) else Connection(url or url_from_environment(), namespace=namespace)
-        )
+        self._connection = url if isinstance(url, Connection) else opened(Connection, url, namespace)
         keys = keyring if keyring is not None else Keyring.from_environment()
-        self.terms = Terms(self._connection.space, scope, tenant, keys, **complete(limits))
+        self.terms = Terms(
+            self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
+        )
         self._specs = SpecCache()
         self._wakeups = Wakeups(self._connection)
 
@@ -106,7 +110,9 @@ class Client:
         """
         outcomes = self.run(reading.turn(self.terms.space, self.terms.turn(turn_id).key))
         if not outcomes:
-            raise StoreMisuse(f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}")
+            raise StoreMisuse(
+                f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
+            )
         return Batch(self, turn_id, outcomes)
 
     def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
@@ -180,9 +186,20 @@ def noted(terms: Terms, lost: Aborted) -> dict[str, Any]:
     return {"scope": terms.scope, **asdict(lost)}
 
 
-def url_from_environment() -> str:
-    """Raises StoreMisuse where neither a URL nor the variable is given."""
-    url = os.environ.get(URL_VARIABLE)
-    if not url:
-        raise StoreMisuse(f"no Redis named: pass url= or set {URL_VARIABLE}")
-    return url
+def opened(kind: Callable[..., C], url: str | None, namespace: str | None) -> C:
+    """A connection of this kind to the store that is meant; see `store.project`.
+
+    Raises:
+        StoreMisuse: none is, or its URL or namespace cannot be read; with the way out.
+    """
+    named = chosen_url(url)
+    if named is None:
+        project = find_project()
+        for warning in project.warnings:
+            _LOG.warning("%s", warning)
+        named = project.running_url()
+    try:
+        return kind(named, namespace=chosen_namespace(namespace))
+    except (ValueError, TypeError) as error:
+        about = "" if "namespace" in str(error) else f"the URL {without_password(named)!r} cannot be read: "
+        raise StoreMisuse(f"{about}{error}; for example redis://localhost:6379/0" if about else str(error)) from error

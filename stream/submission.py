@@ -51,6 +51,7 @@ class Terms:
         tenant: whose limits count; by default the scope up to the first ``/``.
         queue_limit, tenant_queue_limit: see `queue_limits`.
         trace: a W3C traceparent that the worker goes on with; "" for none.
+        place: which store it is, for messages.
         watermark: the highest fence that this harness has seen in any answer of the namespace.
 
     Raises:
@@ -64,6 +65,7 @@ class Terms:
     queue_limit: int = DEFAULTS["queue_limit"]
     tenant_queue_limit: int = DEFAULTS["tenant_queue_limit"]
     trace: str = ""
+    place: str = ""
     watermark: FenceWatermark = field(default_factory=FenceWatermark, compare=False)
 
     def __post_init__(self) -> None:
@@ -240,7 +242,8 @@ class Submitting:
             specs = yield from cache.get(self.terms.space)
             if not specs.tools and not specs.unreadable and None in known:
                 raise NoToolsPublished(
-                    "no worker has published any tool here; start one: toolonce work --tools app.tools:tools"
+                    f"no worker has published any tool in {self.terms.place or self.terms.space.name}; start one: "
+                    "toolonce work --tools app.tools:tools"
                 )
             try:
                 new = yield from self._judge(specs, turn).turn(self.calls, found, wanted)

@@ -131,19 +131,6 @@ def test_a_command_that_the_server_refuses_is_one_line(toolonce: CommandLine) ->
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", ['{"x": 1e999}', '{"x": ' + "[" * 900 + "]" * 900 + "}", '{"x": 1, "x": 2}'])
-def test_arguments_that_a_decoder_would_refuse_are_no_better_in_a_file(
-    toolonce: CommandLine, tmp_path: Path, arguments: str
-) -> None:
-    (tmp_path / "calls.json").write_text(f'[{{"name": "a", "arguments": {arguments}}}]')
-
-    said = toolonce("submit", "--scope", "s", "--turn-id", "t", "--calls", str(tmp_path / "calls.json"))
-
-    assert said.code == 2
-    assert said.err.startswith("toolonce: --calls: calls[0].arguments: ")
-    assert said.err.count("\n") == 1
-
-
 @pytest.mark.parametrize("words", [["decode"], ["submit", "--scope", "s", "--redis", "unix:///nowhere"]])
 def test_a_turn_that_ended_badly_is_told_once(words: list[str]) -> None:
     cut = Path(__file__).parents[2] / "ops" / "transcripts" / "cut.anthropic.sse"
@@ -162,18 +149,6 @@ def test_flags_win_over_the_environment(
     monkeypatch.setenv("TOOLONCE_REDIS_URL", redis_server.url)
     monkeypatch.setenv("TOOLONCE_NAMESPACE", "bad namespace")
     assert toolonce("stats", place=[]).code == 2
-
-
-def test_without_a_url_the_embedded_server_is_found_and_left_again(
-    toolonce: CommandLine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("TOOLONCE_REDIS_URL", raising=False)
-    monkeypatch.setenv("XDG_DATA_HOME", str(data_dir))
-
-    said = toolonce("stats", place=[])
-
-    assert said.code == 0
-    assert (data_dir / "toolonce" / "server" / "server.json").exists()
 
 
 def test_a_reader_that_goes_away_is_no_error(redis_server: RealServer, namespace: str) -> None:

@@ -17,8 +17,9 @@ from tests.support.processes import Child
 from tests.support.wait import wait_until
 from toolonce.ops import embedded
 from toolonce.ops.data_folder import SOCKET_PATH_BYTES, DataFolder
-from toolonce.ops.embedded import EmbeddedServer, default_data_dir, ensure_server
+from toolonce.ops.embedded import EmbeddedServer, ensure_server
 from toolonce.ops.errors import ServerNotStarted
+from toolonce.store.project import user_folder
 
 USE = """
 import sys
@@ -208,5 +209,5 @@ def test_without_a_folder_the_users_own_is_taken(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
 
-    assert default_data_dir().is_relative_to(tmp_path)
-    assert "toolonce" in default_data_dir().parts
+    assert user_folder().is_relative_to(tmp_path)
+    assert "toolonce" in user_folder().parts

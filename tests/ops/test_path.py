@@ -163,6 +163,7 @@ def test_up_serves_turns_and_inboxes_on_a_server_of_its_own_and_keeps_what_it_st
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(data_dir))
     monkeypatch.delenv("TOOLONCE_REDIS_URL", raising=False)
+    monkeypatch.chdir(app)
     words = ("up", "--tools", "app:tools", "--concurrency", "2", "--log", "console")
     with Child.python("-m", "toolonce.ops", *words, cwd=app) as up:
         up.wait_for_line("serves default")

@@ -23,7 +23,8 @@ def served(data_dir: Path) -> DataFolder:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_the_embedded_server_ends_with_the_command_that_was_its_last_user(data_dir: Path, number: int) -> None:
     env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
-    with Child.python("-m", "toolonce.ops", "tail", env=env) as child:
+    served(data_dir).path.mkdir(parents=True)
+    with Child.python("-m", "toolonce.ops", "tail", env=env, cwd=data_dir) as child:
         wait_until(lambda: server_process.ask(served(data_dir)), 20, "the server answers")
         child.signal(signal.Signals(number))
         code = child.wait()
@@ -104,7 +105,9 @@ def test_a_server_that_nobody_ended_ends_with_the_process(data_dir: Path) -> Non
 
 def test_what_ignores_a_closed_terminal_goes_on_ignoring_it(data_dir: Path) -> None:
     env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
-    with Child("bash", "-c", f"trap '' HUP; exec {shlex.quote(sys.executable)} -m toolonce.ops tail", env=env) as child:
+    served(data_dir).path.mkdir(parents=True)
+    command = f"trap '' HUP; exec {shlex.quote(sys.executable)} -m toolonce.ops tail"
+    with Child("bash", "-c", command, env=env, cwd=data_dir) as child:
         wait_until(lambda: server_process.ask(served(data_dir)), 20, "the server answers")
         child.signal(signal.SIGHUP)
         assert child.terminate() == 128 + signal.SIGTERM
