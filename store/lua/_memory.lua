@@ -6,20 +6,21 @@ local STOP, RESUME = 900, 850 -- per mille of what is allowed
 local EVENTS_WHEN_SHORT = 10000
 local LOOK_MS, UNLIMITED_LOOK_MS, LOOK_AT_ONCE_BYTES = 50, 1000, 65536
 
--- Bytes that the open calls will still write. The newest results tell how large theirs may be.
-local function bytes_to_come()
+-- Bytes that the open calls will still write. The newest results tell how large theirs may be: a guess, which by itself
+-- keeps no more than a quarter of what is allowed.
+local function bytes_to_come(allowed)
   local counts = redis.call('HMGET', root .. 'counts', 'admitted', 'settled')
   local newest, results = redis.call('ZREVRANGE', root .. 'in:succeeded', 0, RESULTS_LOOKED_AT - 1), 0
   for _, call in ipairs(newest) do
     results = results + redis.call('HSTRLEN', record_of(call), 'result')
   end
-  local each = OPEN_CALL_BYTES + results / math.max(1, #newest)
-  return (tonumber(counts[1] or '0') - tonumber(counts[2] or '0')) * each
+  local open = tonumber(counts[1] or '0') - tonumber(counts[2] or '0')
+  return open * OPEN_CALL_BYTES + math.min(open * results / math.max(1, #newest), allowed / 4)
 end
 
 -- Raise or lower the flag; between the two marks it stays as it is. Returns whether it stands.
 local function mark_memory(used, allowed, stop, resume)
-  local filled = allowed > 0 and (used + bytes_to_come()) * 1000 / allowed or 0
+  local filled = allowed > 0 and (used + bytes_to_come(allowed)) * 1000 / allowed or 0
   if filled >= stop then
     if redis.call('HSETNX', root .. 'flags', 'full', whole(now)) == 1 then
       redis.call('XTRIM', root .. 'events', 'MAXLEN', '~', EVENTS_WHEN_SHORT)

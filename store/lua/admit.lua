@@ -222,6 +222,7 @@ local function settle_in(call, state, reason, spec)
   end
 end
 
+local queued_now = {}
 local function admit(spec)
   local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
   redis.call('HSET', root .. 'turn:' .. turn_key, call, came_at .. ' ' .. asked.position)
@@ -235,7 +236,7 @@ local function admit(spec)
   end
   if state == 'queued' then
     await_worker(call, asked, more)
-    count_queued(asked.tenant, 1)
+    queued_now[asked.tenant] = (queued_now[asked.tenant] or 0) + 1
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
   if asked.hold_duplicates and state ~= 'refused' then
@@ -310,6 +311,9 @@ for _, spec in ipairs(calls) do
     answer_on_stream(spec, verdict)
   end
   out[#out + 1] = { verdict, answer(spec.call) }
+end
+for tenant, queued in pairs(queued_now) do
+  count_queued(tenant, queued)
 end
 if acknowledged then
   redis.call('XDEL', inbox, entry)

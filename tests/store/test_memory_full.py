@@ -159,6 +159,20 @@ def test_a_harness_alone_stops_in_time_and_all_that_it_queued_is_run_within_the_
         scene.store.close()
 
 
+def test_a_few_large_results_do_not_stop_admission_for_the_sake_of_many_open_calls() -> None:
+    """faults 15: how large the results of open calls will be is a guess, and may not fill the server by itself."""
+    with RealServer(maxmemory="32mb", appendfsync="no") as server:
+        scene = LiveScene(LiveStore(server.url, "full"))
+        scene.publish(READ)
+        for number in range(3):
+            scene.succeeded(f"large {number}", "x" * 1_000_000, of=READ)
+        scene.admit(*(scene.call(f"{number}", of=READ, held="approval") for number in range(500)))
+        memory = read_memory(scene.live.connection)
+        assert memory
+        assert not scene.run(watermark(scene.space, memory))
+        scene.store.close()
+
+
 def test_what_never_ran_gives_its_arguments_back_but_for_a_beginning(scene: Scene) -> None:
     """faults 15"""
     text = json.dumps({"text": "ü" * 5000}, ensure_ascii=False)
