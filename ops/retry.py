@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ..store.operators import Done, Seen, Word, retry
-from ..store.specs import Effect, Published, published
+from ..store.specs import Effect, Published, ToolSpec, published
 from ..store.states import State
 from ..store.validation import validate
 from . import actor, targets
@@ -62,7 +62,7 @@ def plan(call: Record, specs: Published) -> Plan:
         case State.SUCCEEDED:
             return Plan(call, False, "would replay: its answer stands")
         case State.REFUSED | State.CANCELLED | State.EXPIRED:
-            return Plan(call, False, f"never ran: {call.state} is final; let the model ask again in a new turn")
+            return Plan(call, False, f"is {call.state}, which is final; let the model ask again in a new turn")
         case State.HELD | State.QUEUED | State.RUNNING:
             return Plan(call, False, f"is {call.state}: it is on its way")
     spec = specs.tools.get(call.stored.get("tool", ""))
@@ -71,8 +71,15 @@ def plan(call: Record, specs: Published) -> Plan:
     if call.stored.get("secret") != "1" and (fault := validate(spec.schema, _arguments(call))):
         return Plan(call, False, f"refused: the tool has changed; {fault.message}")
     if is_risky(call):
-        return Plan(call, True, "would run AGAIN; it may have happened already")
-    return Plan(call, True, f"would run again as attempt {int(call.stored.get('attempt', 0)) + 1}")
+        return Plan(call, True, f"would run AGAIN{_once_approved(call, spec)}; it may have happened already")
+    attempt = int(call.stored.get("attempt", 0)) + 1
+    return Plan(call, True, f"would run again as attempt {attempt}{_once_approved(call, spec)}")
+
+
+def _once_approved(call: Record, spec: ToolSpec) -> str:
+    """No approval covers a second run. (Whether a hook will ask, only its worker can say.)"""
+    asks = spec.approval == "always" or "duplicate_of" in call.stored
+    return ", once a person has approved it anew" if asks else ""
 
 
 def is_risky(call: Record) -> bool:

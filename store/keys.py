@@ -1,7 +1,7 @@
 """The names of what we keep in Redis, for Python code and for people. Lua derives the same names from the root.
 
 <ns>:call:<key>        hash    the record (retention: forget.lua)
-<ns>:turn:<turn key>   hash    call key -> position
+<ns>:turn:<turn key>   hash    call key -> when its submission came (us), and its place in that
 <ns>:history:<key>     list    the call's last events, JSON lines
 <ns>:evidence:<key>    list    outcomes that came too late to count
 <ns>:in:<state>        zset    calls in a state by the time they entered it (ms, with microseconds: a total order)

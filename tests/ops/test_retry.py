@@ -131,3 +131,22 @@ def test_a_word_about_an_earlier_attempt_does_not_reach_a_later_one(
     assert said.code == 1
     assert f"unknown by now (fence {later.fence})" in said.out
     assert scene.state(run.call) == "unknown"
+
+
+def test_a_retry_says_that_its_approval_is_asked_for_anew(scene: LiveScene, toolonce: CommandLine) -> None:
+    """Faults 3."""
+    scene.publish(spec("pay", approval="always"), spec("bill", hold_duplicates=True))
+    approved = scene.failed("approved")
+    bill = spec("bill", hold_duplicates=True)
+    scene.submit("first", {"n": 1}, of=bill)
+    scene.take()
+    repeat = scene.submit("second", {"n": 1}, of=bill)
+    scene.approve(repeat)
+    scene.fail(scene.take())
+
+    planned = toolonce("retry", approved, repeat, "--dry-run", "--json").json["plan"]
+    done = toolonce("retry", repeat, "--yes", "--reason", "once more", "--json")
+
+    assert all("once a person has approved it anew" in one["plan"] for one in planned), planned
+    assert done.json["done"][0]["verdict"] == "held"
+    assert scene.record(repeat).stored["reason"] == "duplicate"
