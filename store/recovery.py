@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .execution import Run, read_run
 from .keys import Namespace
+from .runs import Run, read_run
 from .scripts import Arg, Invocation, load
 from .states import SETTLED, State
 from .times import milliseconds

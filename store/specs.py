@@ -36,8 +36,8 @@ class ToolSpec:
     Attributes:
         schema: JSON Schema 2020-12 of the arguments object.
         timeout_ms: run limit of one attempt; 0 for none. By default below the grace of a worker that stops.
-        max_attempts: claims before a call that may be repeated is given up; for mutating tools it limits how often
-            NotStarted may be answered with another run.
+        max_attempts: claims before a call that may be repeated is given up. An attempt that ended in NotStarted does
+            not count: its bound is the deadline.
         deadline_ms: queue deadline, counted from the first time the call is queued.
         concurrency: most calls at once over all workers; None for no limit.
         order_by: argument names (``path`` or ``path:casefold``) whose equal values make calls run one by one.

@@ -14,7 +14,7 @@ from typing import Any
 from ..store.connection import Connection
 from ..store.crashpoints import reach
 from ..store.errors import StoreUnavailable
-from ..store.execution import Ending, Run, interrupt, retry_later
+from ..store.execution import Ending, Run, interrupt, retry_later, retry_not_started
 from ..store.keyring import Keyring
 from ..store.scripts import Invocation
 from ..store.specs import Effect
@@ -110,8 +110,9 @@ class Attempt:
         match decide(run, end, self._ready.tool.retry, self._circumstances()):
             case Settle(ending):
                 self._settle(ending, sends, end.raised)
-            case RetryLater(delay_ms, failure):
-                self._write(sends, retry_later(space, run, delay_ms=delay_ms, failure=failure, raised=end.raised))
+            case RetryLater(delay_ms, failure, counts):
+                again = retry_later if counts else retry_not_started
+                self._write(sends, again(space, run, delay_ms=delay_ms, failure=failure, raised=end.raised))
                 self._desk.tally.retried += 1
                 self._desk.nudge(delay_ms)
             case Interrupt(reason):

@@ -136,5 +136,9 @@ def _details(details: Any, secrets: Secrets) -> dict[str, Any]:
 
 
 def _seconds(given: Any) -> float | None:
-    is_time = isinstance(given, (int, float)) and math.isfinite(given)
-    return float(given) if is_time else None
+    """A wait that was asked for; also as the text of a Retry-After header. None for what is no number."""
+    try:
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

@@ -40,8 +40,11 @@ class ToolError(Exception):
 class NotStarted(Exception):
     """Nothing has happened yet, for certain: a refused connection, a rate limit answered before any work.
 
+    Such an attempt does not count; the tool's ``deadline`` is the bound (600 s where it names none).
+
     Args:
-        retry_after: seconds to wait at least before the next attempt; None leaves it to the tool's policy.
+        retry_after: seconds to wait before the next attempt, at least 0.1; where it is no number, from 1 s on and twice
+            as long each time, up to 60 s.
     """
 
     def __init__(self, message: str = "not started", *, retry_after: float | None = None) -> None:

@@ -6,6 +6,7 @@ thread, no Redis, no RQ, and no clock but the numbers it is given.
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from ..store.execution import Ending, Run
@@ -14,6 +15,8 @@ from ..store.specs import Effect
 from ..store.states import State
 from .ends import End, Kind
 from .retries import Retry
+
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,11 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """Queue it again, not before a wait."""
+    """Queue it again, not before a wait; `counts` is False where nothing has started."""
 
     delay_ms: int
     failure: Failure
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
         case Kind.LEASE_LOST:
             return Nothing()
         case Kind.NOT_STARTED:
-            return _again(run, end, retry, now)
+            return _once_more(run, end, now)
         case Kind.TIMED_OUT | Kind.DIED if mutating:
             return Interrupt(end.message)
         case _ if exposed:
@@ -111,11 +115,33 @@ def cancelled(run: Run) -> Settle:
     return Settle(_cancelled(run))
 
 
+def _once_more(run: Run, end: End, now: Circumstances) -> Move:
+    """After an attempt in which nothing has started. Its bound is the deadline; a call that has none, as only another
+    release may have admitted it, has its attempts."""
+    if now.cancel_requested:
+        return Settle(_cancelled(run))
+    if now.left_s is None and run.attempt >= run.attempt_limit:
+        return Settle(_given_up(run, end, "attempts_exhausted", f"gave up after {run.attempt} attempts"))
+    wait_s = not_started_wait_s(run.not_started, end.retry_after)
+    if now.left_s is not None and wait_s >= now.left_s:
+        return Settle(_given_up(run, end, "deadline_exceeded", "its deadline passes before another attempt"))
+    failure = Failure(end.code, end.message, {"attempt": run.attempt})
+    return RetryLater(round(wait_s * 1000), failure, counts=now.left_s is None)
+
+
+def not_started_wait_s(times: int, retry_after: float | None) -> float:
+    """The wait after an attempt in which nothing has started: what it asked for, at least 0.1 s. Else from 1 s on,
+    twice as long each time, up to 60 s, give or take a quarter, so that those refused together come back apart."""
+    if retry_after is not None:
+        return max(SHORTEST_WAIT_S, retry_after)
+    return min(LONGEST_WAIT_S, 2.0 ** min(times, 10)) * random.uniform(0.75, 1.25)  # noqa: S311
+
+
 def _again(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
     failure = Failure(end.code, end.message, {"attempt": run.attempt})
     if now.cancel_requested:
-        return Settle(_cancelled(run) if end.kind is Kind.NOT_STARTED else _stopped(failure))
-    delay = retry.delay_ms(run.attempt, waited_s=now.waited_s, at_least_s=end.retry_after)
+        return Settle(_stopped(failure))
+    delay = retry.delay_ms(run.attempt - run.not_started, waited_s=now.waited_s)
     if delay is None or run.attempt >= run.attempt_limit:
         return Settle(_given_up(run, end, "attempts_exhausted", f"gave up after {run.attempt} attempts"))
     if now.left_s is not None and delay / 1000 >= now.left_s:

@@ -23,7 +23,7 @@ class Retry:
     """How often and how far apart.
 
     Attributes:
-        attempts: most claims of a call, counted when claimed; a worker that dies uses one up.
+        attempts: most claims of a call, counted when claimed; a worker that dies uses one up, `NotStarted` does not.
         wait: grows and is random by default, so that callers refused together do not return together.
         stop: asked besides; it sees the attempt's number and the seconds since the call was first queued.
     """
@@ -39,14 +39,14 @@ class Retry:
         if not 0 <= given <= LONGEST_S:
             raise BadTool(f"retry: a wait of {given!r} is no number of seconds from 0 on")
 
-    def delay_ms(self, attempt: int, *, waited_s: float, at_least_s: float | None = None) -> int | None:
+    def delay_ms(self, attempt: int, *, waited_s: float) -> int | None:
         """The wait before the next attempt after this one; None where there is none any more."""
         state = _state(attempt, waited_s)
         if self.stop(state):
             return None
         given = self.wait(state)
         given = LONGEST_S if math.isnan(given) else min(max(0.0, given), LONGEST_S)
-        return round(1000 * max(given, at_least_s or 0.0))
+        return round(1000 * given)
 
 
 def _state(attempt: int, waited_s: float) -> RetryCallState:

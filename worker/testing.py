@@ -103,6 +103,8 @@ class _Rehearsal:
         self.call = call_key("testing", "testing", turn_id, reference("call-1", 1))
         self.trial = Trial(idempotency_key(self.call, fingerprint(tool.name, arguments)))
         self.approved = False
+        self.waited_s = 0.0
+        self.not_started = 0
 
     def play(self, fault: Fault, at_attempt: int) -> Trial:
         refusal = validate(self.tool.spec.schema, self.arguments)
@@ -164,11 +166,14 @@ class _Rehearsal:
         return asyncio.run(enter_async(entry)) if self.tool.is_async else enter(entry)
 
     def _follow(self, run: Run, end: End, line: _Line) -> None:
-        now = Circumstances(begun=line.begun, cancel_requested=line.fault is Fault.CANCEL)
+        left_s = self.tool.spec.deadline_ms / 1000 - self.waited_s
+        now = Circumstances(begun=line.begun, left_s=left_s, cancel_requested=line.fault is Fault.CANCEL)
         match decide(run, end, self.tool.retry, now):
             case Settle(ending):
                 self._settle(ending, end.message or "settled")
-            case RetryLater(_, failure):
+            case RetryLater(delay_ms, failure, counts):
+                self.waited_s += delay_ms / 1000
+                self.not_started += not counts
                 self._move(State.QUEUED, f"to be tried again: {failure.message}")
             case Interrupt(reason):
                 self._lose(line.begun, reason)
@@ -180,7 +185,7 @@ class _Rehearsal:
         spec = self.tool.spec
         if spec.effect is Effect.MUTATING and (begun or not spec.begins):
             self._move(State.UNKNOWN, why, failure=Failure("outcome_unknown", why))
-        elif self.trial.attempts >= spec.max_attempts:
+        elif self.trial.attempts - self.not_started >= spec.max_attempts:
             self._move(State.FAILED, why, failure=Failure("attempts_exhausted", why))
         else:
             self._move(State.QUEUED, why)
@@ -238,7 +243,8 @@ class _Rehearsal:
             effect=spec.effect,
             begins=spec.begins,
             attempt=self.trial.attempts,
-            attempt_limit=spec.max_attempts,
+            attempt_limit=spec.max_attempts + self.not_started,
+            not_started=self.not_started,
             deadline_at=None,
             secret=False,
             cancel_requested=False,

@@ -3,7 +3,7 @@
 -- Only what a call needs in order to run: a forgotten one never runs again.
 local OF_A_RUN = { 'deadline_ms', 'deadline_at', 'max_attempts', 'attempt_limit', 'begins', 'kid', 'not_before', 'queued_at',
   'trace', 'lanes', 'predecessors', 'hold_duplicates', 'approval_ms', 'answers',
-  'asked', 'heard' }
+  'asked', 'heard', 'not_started' }
 local function forget_body(call, state)
   local index = root .. 'in:' .. state
   local job = fields(call, 'ikey', 'queue', 'settled_at', 'changed_at')

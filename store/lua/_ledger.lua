@@ -37,17 +37,23 @@ local function note(call, event)
   redis.call('XADD', root .. 'events', 'MAXLEN', '~', '100000', '*', 'call', call, 'event', line)
 end
 
--- The same for what has just happened in the same way: the newest line of its kind takes it in, and counts. `span` is
--- how many lines each time leaves; between two of them there is nothing else.
-local function note_again(call, event, span)
-  note(call, event)
+local function is_equal(one, other)
+  if type(one) ~= 'table' or type(other) ~= 'table' then
+    return one == other
+  end
+  return one.type == other.type and one.message == other.message and one.file == other.file and one.line == other.line
+end
+
+-- What has just happened in the same way as the time before is one line of the history, and counts. `span` is how many
+-- lines each time leaves: the last of them tells how it ended.
+local function fold(call, span)
   local history = root .. 'history:' .. call
   local lines = redis.call('LRANGE', history, -2 * span, -1)
   if #lines < 2 * span then
     return
   end
   local before, latest = cjson.decode(lines[span]), cjson.decode(lines[2 * span])
-  if before.op ~= event.op or before.reason ~= event.reason then
+  if before.op ~= latest.op or before.reason ~= latest.reason or not is_equal(before.exception, latest.exception) then
     return
   end
   latest.count, latest.first_at = (before.count or 1) + 1, before.first_at or before.at

@@ -6,7 +6,7 @@
 -- RETURNS 1 | 0 where the call is unknown no longer
 -- INVARIANT no state changes here.
 local ONE_BY_ONE = 10 -- more answers of one kind in a row are one line, or they would push all else out of the history
-local got = fields(ARGV[1], 'state', 'tool', 'asked', 'heard')
+local got = fields(ARGV[1], 'state', 'tool', 'asked')
 if got[1] ~= 'unknown' then
   return 0
 end
@@ -17,9 +17,8 @@ if ARGV[4] == '0' then
   return 1
 end
 local event = { op = 'read_back', actor = 'recovery', tool = got[2], reason = ARGV[3] }
-if tonumber(got[3] or '0') > ONE_BY_ONE and got[4] == ARGV[3] then
-  note_again(ARGV[1], event, 1)
-else
-  note(ARGV[1], event)
+note(ARGV[1], event)
+if tonumber(got[3] or '0') > ONE_BY_ONE then
+  fold(ARGV[1], 1)
 end
 return 1

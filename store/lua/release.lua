@@ -5,7 +5,8 @@
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms,
---           held reason, "replicas" or "", error JSON or "", worker, exception JSON or ""
+--           held reason, "replicas" or "", error JSON or "", worker, exception JSON or "",
+--           "1" | "0" (nothing had started: the attempt does not count)
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
 local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
@@ -22,13 +23,21 @@ end
 if op == 'release' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
 end
+if ARGV[10] == '0' then
+  redis.call('HINCRBY', record_of(call), 'attempt_limit', 1) -- attempts keep their numbers, so the limit moves
+  redis.call('HINCRBY', record_of(call), 'not_started', 1)
+end
 if ARGV[7] ~= '' then
   redis.call('HSET', record_of(call), 'error', ARGV[7])
 end
 local event = { op = op, actor = ARGV[8], tool = got[3], fence = fence, attempt = got[4], reason = reason,
   exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil }
 if reason == '' or reason == REPLICAS then
-  return { 'released', give_up(call, fence, queue_again(call, tonumber(ARGV[5]), event, reason == REPLICAS)) }
+  local became = queue_again(call, tonumber(ARGV[5]), event, reason == REPLICAS)
+  if ARGV[10] == '0' then
+    fold(call, 2) -- its claim and its end
+  end
+  return { 'released', give_up(call, fence, became) }
 end
 transition(call, 'running', 'held', event)
 wait_held(call, got[3], reason, tonumber(ARGV[5]))

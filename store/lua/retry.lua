@@ -25,7 +25,8 @@ each(got[6], function(lane)
 end)
 join_twins(call)
 redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'error', 'marks',
-  'deadline_left', 'progress', 'progress_message', 'asked', 'heard', 'approved', 'no_repeat', 'decided_by', 'decided_at')
+  'deadline_left', 'progress', 'progress_message', 'asked', 'heard', 'not_started',
+  'approved', 'no_repeat', 'decided_by', 'decided_at')
 redis.call('HSET', record_of(call), 'ran_before', 1, 'attempt_limit', whole(tonumber(got[4] or '0') + tonumber(got[5])))
 transition(call, ARGV[2], 'queued',
   { op = ARGV[4], actor = ARGV[5], tool = got[3], fence = ARGV[3], reason = ARGV[6] })

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tenacity import wait_fixed
 
+from tests.support.tools_under_test import effect
 from tests.support.workers import Site
 from toolonce.store.states import State
+from toolonce.worker import Call, NotStarted, Registry, Retry
 
 FALSY: list[Any] = [0, False, "", [], {}, None]
 
@@ -160,3 +163,46 @@ def test_no_more_calls_of_a_limited_tool_are_inside_than_allowed(busy_site: Site
         most = max(most, inside)
     assert 1 < most <= 5
     assert busy_site.ledger.count("in ") == 40
+
+
+def test_a_tool_that_is_refused_for_its_rate_uses_up_no_attempts(site: Site) -> None:
+    """faults 16: 20 of 60 calls failed within seconds, at a tool that takes five a second."""
+    registry = Registry()
+
+    @registry.tool(effect="mutating")
+    def limited(n: int, *, call: Call) -> int:
+        if call.attempt <= 8:
+            raise NotStarted("429 slow down", retry_after=0.1)
+        effect(f"done {n}")
+        return n
+
+    with site.worker_here(registry, concurrency=8):
+        keys = site.submit_all([("limited", {"n": n}) for n in range(60)])
+        records = [site.wait_for(key, State.SUCCEEDED, State.FAILED) for key in keys]
+
+    assert {record.state for record in records} == {State.SUCCEEDED}
+    assert site.ledger.count("done") == 60
+    assert {record.stored["not_started"] for record in records} == {"8"}
+    for record in records:
+        told = [event for event in record.history if event["op"] == "retry_later"]
+        assert [event["count"] for event in told] == [8]
+        assert [event["op"] for event in record.history] == ["admit", "claim", "retry_later", "claim", "settle"]
+
+
+def test_attempts_that_count_are_not_used_up_by_those_that_do_not(site: Site) -> None:
+    """faults 16."""
+    registry = Registry()
+
+    @registry.tool(effect="read", retry=Retry(attempts=2, wait=wait_fixed(0.01)))
+    def flaky(*, call: Call) -> str:
+        if call.attempt <= 5:
+            raise NotStarted("busy", retry_after=0.1)
+        effect(f"tried {call.attempt}")
+        raise RuntimeError("broken")
+
+    with site.worker_here(registry):
+        record = site.wait_for(site.submit("flaky"), State.FAILED)
+
+    assert record.failure
+    assert record.failure.code == "attempts_exhausted"
+    assert site.ledger.lines("tried") == ["tried 6", "tried 7"]

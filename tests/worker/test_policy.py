@@ -17,7 +17,16 @@ from toolonce.store.specs import Effect
 from toolonce.store.states import State
 from toolonce.worker import CancelRequested, LeaseLost, NotStarted, Retry, ToolError
 from toolonce.worker.ends import End, Kind, classify
-from toolonce.worker.policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+from toolonce.worker.policy import (
+    Circumstances,
+    Interrupt,
+    Nothing,
+    RetryLater,
+    Settle,
+    decide,
+    late,
+    not_started_wait_s,
+)
 
 FIXED = Retry(attempts=3, wait=wait_fixed(1))
 
@@ -94,11 +103,48 @@ def test_no_retry_is_planned_past_the_deadline() -> None:
     assert move.ending.failure.code == "deadline_exceeded"
 
 
-def test_a_wait_is_the_longer_of_the_policys_and_the_handlers() -> None:
-    move = decide(run("read"), End(Kind.NOT_STARTED, retry_after=7.5), FIXED, Circumstances())
+@pytest.mark.parametrize(("asked", "wait_ms"), [(7.5, 7500), (0.0, 100), (-1.0, 100), (0.01, 100)])
+def test_a_call_that_has_not_started_waits_as_long_as_was_asked_and_a_little_at_least(
+    asked: float, wait_ms: int
+) -> None:
+    """faults 16."""
+    move = decide(run("read"), End(Kind.NOT_STARTED, retry_after=asked), FIXED, Circumstances(left_s=600))
 
     assert isinstance(move, RetryLater)
-    assert move.delay_ms == 7500
+    assert (move.delay_ms, move.counts) == (wait_ms, False)
+
+
+def test_without_a_wait_asked_for_it_grows_from_a_second_to_a_minute() -> None:
+    """faults 16: the tool's own waits are for attempts that count."""
+    for times, wait_s in ((0, 1), (1, 2), (5, 32), (6, 60), (5_000, 60)):
+        seen = {not_started_wait_s(times, None) for _ in range(20)}
+        assert all(0.75 * wait_s <= wait <= 1.25 * wait_s for wait in seen)
+        assert len(seen) > 1
+
+
+def test_attempts_that_have_not_started_are_bounded_by_the_deadline_alone() -> None:
+    """faults 16."""
+    end = End(Kind.NOT_STARTED, message="busy", retry_after=1)
+    again = decide(run(attempt=500), end, FIXED, Circumstances(left_s=600))
+    late = decide(run(attempt=500), end, FIXED, Circumstances(left_s=0.9))
+    without = decide(run(attempt=3), end, FIXED, Circumstances(left_s=None))
+
+    assert isinstance(again, RetryLater)
+    assert isinstance(late, Settle)
+    assert late.ending.failure
+    assert late.ending.failure.code == "deadline_exceeded"
+    assert isinstance(without, Settle)
+    assert without.ending.failure
+    assert without.ending.failure.code == "attempts_exhausted"
+
+
+@pytest.mark.parametrize(
+    ("given", "heard"),
+    [(5, 5.0), ("5", 5.0), (0.5, 0.5), (float("nan"), None), (float("inf"), None), ("soon", None), (10**400, None)],
+)
+def test_a_wait_that_is_no_number_is_none_that_was_asked_for(given: Any, heard: float | None) -> None:
+    """faults 24: it comes out of a handler, often from a header, and must not end the call in doubt."""
+    assert classify(NotStarted("busy", retry_after=given)).retry_after == heard
 
 
 def test_waits_grow_as_tenacity_says_and_nothing_sleeps() -> None:

@@ -103,11 +103,16 @@ def test_attempts_and_their_limits_are_played_without_waiting() -> None:
 
     @tools.tool(retry=3)
     async def busy() -> None:
-        raise NotStarted(retry_after=3600)
+        raise NotStarted(retry_after=100)
 
-    trial = try_out(busy, {})
+    @tools.tool(effect="read", retry=3)
+    async def broken() -> None:
+        raise RuntimeError("again")
 
-    assert (trial.state, trial.attempts, trial.entries) == (State.FAILED, 3, 3)
+    refused, failed = try_out(busy, {}), try_out(broken, {})
+
+    assert (refused.state, refused.attempts) == (State.FAILED, 6), "its deadline is 600 s away"
+    assert (failed.state, failed.attempts, failed.entries) == (State.FAILED, 3, 3)
 
 
 def test_arguments_that_do_not_fit_are_refused_and_nothing_is_entered() -> None:

@@ -1,0 +1,118 @@
+"""The right to run a call, as a worker gets it, and how it is read from what the scripts tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .specs import Effect
+
+
+class _Told(NamedTuple):
+    """What `_run.lua` tells of a call, in its order."""
+
+    tool: str | None
+    version: str | None
+    kind: str | None
+    args: str | None
+    ikey: str | None
+    scope: str | None
+    tenant: str | None
+    turn: str | None
+    call_id: str | None
+    position: str | None
+    effect: str | None
+    begins: str | None
+    attempt: str | None
+    attempt_limit: str | None
+    deadline_at: str | None
+    secret: str | None
+    cancel_requested: str | None
+    trace: str | None
+    claimed_at: str | None
+    approved: str | None
+    kid: str | None
+    ran_before: str | None
+    not_started: str | None
+
+
+RUN_FIELDS = _Told._fields
+_EFFECTS = {effect.value: effect for effect in Effect}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The right to run a call, under a fence, until the lease ends or is renewed.
+
+    Attributes:
+        arguments: JSON text as admitted (encrypted where `secret`).
+        deadline_at: ms of Redis time, None for none.
+        claimed_at: ms of Redis time; with the deadline it gives the time left, whatever this machine's clock says.
+        approved: a person has decided that this run may be; that it is no repeat is another question.
+        key_id: of the key that sealed its secret fields.
+        ran_before: an attempt before may have had its effect although the call is mutating: someone let it run again,
+            or it was not mutating then.
+        not_started: attempts before that ended in `NotStarted`; each has raised `attempt_limit` by one.
+    """
+
+    call: str
+    fence: int
+    token: str
+    worker: str
+    tool: str
+    version: str
+    kind: str
+    arguments: str
+    idempotency_key: str
+    scope: str
+    tenant: str
+    turn_id: str
+    call_id: str | None
+    position: int
+    effect: Effect
+    begins: bool
+    attempt: int
+    attempt_limit: int
+    deadline_at: int | None
+    secret: bool
+    cancel_requested: bool
+    trace: str = ""
+    claimed_at: int = 0
+    approved: bool = False
+    key_id: str = ""
+    ran_before: bool = False
+    not_started: int = 0
+
+
+def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
+    """A run from the fields of `_run.lua`."""
+    told = _Told._make([None if value is None else value.decode() for value in reply])
+    return Run(
+        call=call,
+        fence=fence,
+        token=token,
+        worker=worker,
+        tool=told.tool or "",
+        version=told.version or "",
+        kind=told.kind or "function",
+        arguments=told.args or "{}",
+        idempotency_key=told.ikey or "",
+        scope=told.scope or "",
+        tenant=told.tenant or "",
+        turn_id=told.turn or "",
+        call_id=told.call_id,
+        position=int(told.position or 0),
+        effect=_EFFECTS[told.effect or Effect.MUTATING],
+        begins=told.begins == "1",
+        attempt=int(told.attempt or 0),
+        attempt_limit=int(told.attempt_limit or 0),
+        deadline_at=int(told.deadline_at) if told.deadline_at else None,
+        secret=told.secret == "1",  # noqa: S105
+        cancel_requested=told.cancel_requested == "1",
+        trace=told.trace or "",
+        claimed_at=int(told.claimed_at or 0),
+        approved=told.approved == "1",
+        key_id=told.kid or "",
+        ran_before=told.ran_before == "1",
+        not_started=int(told.not_started or 0),
+    )
