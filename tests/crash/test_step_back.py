@@ -293,3 +293,22 @@ def test_a_call_that_had_run_before_the_store_went_back_is_told_so_and_gives_its
 
     assert site.outcome("t1").value == "found"
     assert (site.ledger.count("put had run"), site.ledger.count("put new")) == (1, 1)
+
+
+def test_a_dead_workers_call_comes_to_rest_a_lease_after_the_servers_clock_went_back(site: Site) -> None:
+    """faults 24: the clock was an hour further, and with it the end of the lease; a worker's sweep finds both out."""
+    redis, root = site.connection.command, site.connection.space.root
+    with site.worker() as dead:
+        lost = site.submit("put_and_wait", what="x", turn_id="t1")
+        wait_until(lambda: site.ledger.count("put x"), description="the effect")
+        dead.kill9()
+    redis("ZADD", f"{root}leases", int(redis("ZSCORE", f"{root}leases", lost)) + 3_600_000, lost)
+    redis("HSET", f"{root}marks", "clock", site.record(lost).read_at + 3_600_000)
+
+    with site.worker() as other:
+        site.wait_for(lost, State.UNKNOWN)
+        other.wait_for_line("leases_given_anew")
+        site.wait_for(site.submit("put", what="y"), State.SUCCEEDED)
+
+    assert "clock_back_at" in site.stats().flags
+    assert site.ledger.count("put x") == 1
