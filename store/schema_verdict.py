@@ -21,12 +21,12 @@ from .schema_applicators import rules_of
 from .schema_engine import FAULTS_KEPT, Engine, Enough, Fault, NoSchema, TooCostly, TooDeep, Walk
 
 STEPS = 4_000_000
-"""Most steps of one judgement; 1 MB of numbers under a plain schema takes half of it, and some 2 s of a slow CPU."""
+"""Most steps of one judgement. 1 MB of numbers under a plain schema takes a quarter to a half of them."""
 ERRORS_TOLD = 5
 """More would not help a model to mend its call."""
 CHILD_MEMORY = 2 * 2**30
 """Bytes of address space of a child that judges."""
-CHILD_CPU_S = 60
+CHILD_CPU_S = 30
 """CPU seconds after which the kernel ends a child whose parent is gone."""
 _CHILD_FRAMES = 30_000
 """Python frames for `DEPTH` parts inside each other, each of which takes up to eight."""

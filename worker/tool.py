@@ -53,6 +53,8 @@ class SecretResult(TypedDict, total=False):
 class ToolOptions(TypedDict, total=False):
     """What may be declared; times are seconds.
 
+    schema: JSON Schema 2020-12 in place of the signature's; its patterns are ECMA-262, without look-around,
+    backreferences and counts above 1000.
     effect: ``read``, ``idempotent`` or ``mutating`` (the default).
     timeout: run limit of one attempt (20), None for none. deadline: from the first queueing on (600). Each time is at
     least a millisecond.
