@@ -15,6 +15,7 @@ from ..store.recovery import DAY_MS
 from ..store.specs import Effect
 from ..store.states import State
 from ..stream.queue_limits import DEFAULTS
+from .listing import behind_doubt
 from .lookup import SHOWN_DIGITS
 from .render import age
 from .vitals import MOST_QUARANTINED, Vitals
@@ -152,7 +153,7 @@ def _doubts(vitals: Vitals) -> Iterator[Finding]:
     asked: defaultdict[str, list[Row]] = defaultdict(list)
     for row in vitals.doubtful:
         if int(row.fields.get("asked") or 0) >= ASKED_IN_VAIN:
-            asked[row.fields["tool"]].append(row)
+            asked[row.fields.get("tool", "?")].append(row)
     for tool, rows in sorted(asked.items()):
         most = max(rows, key=lambda row: int(row.fields["asked"]))
         yield Finding(
@@ -162,10 +163,10 @@ def _doubts(vitals: Vitals) -> Iterator[Finding]:
             "these calls stay in doubt until it answers, or a person does",
             f"mend the reconcile, or toolonce calls --state unknown --tool {tool}",
         )  # fmt: skip
-    behind = [row for row in vitals.held if row.fields.get("waits_for_state") == State.UNKNOWN]
+    behind = behind_doubt(vitals.held)
     if behind:
         named = ", ".join(
-            f"{row.key[:SHOWN_DIGITS]} ({row.fields['tool']}) for {age(now - row.entered_at)} behind "
+            f"{row.key[:SHOWN_DIGITS]} ({row.fields.get('tool', '?')}) for {age(now - row.entered_at)} behind "
             f"{row.fields['waits_for'][:SHOWN_DIGITS]}"
             for row in behind
         )

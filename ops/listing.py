@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 STEP = 100
 """Rows read at once: a few ms of Redis time."""
+LOOK_AT = 500
+"""Rows of one state that a summary looks at, the oldest ones."""
 LOOK_MOST = 1_000
 """Rows looked at for one page where filters match little; the cursor goes on from there."""
 
@@ -92,6 +94,16 @@ def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] =
         since_us=None if args.since is None else (now - args.since) * 1000,
         before_us=None if args.older_than is None else (now - args.older_than) * 1000,
     )
+
+
+def oldest(connection: Connection, state: State) -> tuple[Row, ...]:
+    """The oldest `LOOK_AT` calls of a state, the oldest first."""
+    return connection.run(page(connection.space, state, Span(newest_first=False, most=LOOK_AT))).rows
+
+
+def behind_doubt(held: Sequence[Row]) -> list[Row]:
+    """Those of these held calls that wait for one in doubt."""
+    return [row for row in held if row.fields.get("waits_for_state") == State.UNKNOWN]
 
 
 def server_now(connection: Connection) -> int:

@@ -9,6 +9,7 @@ from ..store.reading import Stats, stats
 from ..store.specs import published
 from ..store.states import State
 from . import render
+from .listing import behind_doubt, oldest
 from .rates import rates
 from .settings import open_store
 from .subcommand import add_json, command
@@ -28,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(
         parser,
         "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
-        "delayed, fence, flags, per_second}",
+        "delayed, fence, flags, per_second, held_behind_doubt}",
     )
 
 
@@ -36,11 +37,19 @@ def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         got = read_stats(connection)
         view = {**as_json(got), "per_second": rates(connection, got.read_at)}
+        view["held_behind_doubt"] = _count_behind_doubt(connection, got)
     if args.json:
         render.show_json(view)
     else:
         _show(view)
     return 0
+
+
+def _count_behind_doubt(connection: Connection, got: Stats) -> int:
+    """Among the oldest `LOOK_AT` held calls."""
+    if not (got.stored[State.HELD] and got.stored[State.UNKNOWN]):
+        return 0
+    return len(behind_doubt(oldest(connection, State.HELD)))
 
 
 def read_stats(connection: Connection) -> Stats:
@@ -93,6 +102,8 @@ def _show(view: dict[str, Any]) -> None:
         print("the counters do not add up: report this, with `toolonce doctor --json`")
     if view["states"][State.UNKNOWN]:
         print(f"{view['states'][State.UNKNOWN]} in doubt: see `toolonce calls --state unknown`")
+    if view["held_behind_doubt"]:
+        print(f"{view['held_behind_doubt']} held behind calls in doubt: see `toolonce calls --state held`")
     if "went_back" in view["flags"]:
         print("the store has lost writes: mutating calls are held; see `toolonce recover --help`")
     per_second = view["per_second"]

@@ -14,14 +14,14 @@ from ..store.connection import Connection
 from ..store.errors import StoreUnsafe
 from ..store.keyring import Keyring
 from ..store.query import Query
-from ..store.reading import Row, Span, Stats, page
+from ..store.reading import Row, Stats
 from ..store.recovery import DAY_MS, Retention
 from ..store.server_word import read_config, read_info
 from ..store.specs import Published, published
 from ..store.states import State
 from ..stream.inbox import GROUP
 from ..worker.roster import WorkerRow, read_roster
-from .listing import server_now
+from .listing import oldest, server_now
 from .stats import read_stats
 
 PINGS = 20
@@ -29,7 +29,6 @@ CONFIGS = ("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-re
 MOST_QUARANTINED = 20
 MOST_INBOXES = 200
 """Of those that are listed, to look at: a few commands each."""
-LOOK_AT = 500
 LATE_MS = 10_000
 """A lease that ran out this long ago should have been found by several sweeps."""
 
@@ -54,7 +53,7 @@ class Vitals:
         barred: what the user may not do, in Redis' words; "" where nothing was barred.
         without_worker: tool -> calls that are held until a worker comes that serves them.
         clock_mark: the highest Redis time that recovery has seen, ms; 0 for none.
-        doubtful, held: the oldest `LOOK_AT` calls in doubt, and held ones.
+        doubtful, held: the oldest calls in doubt, and the oldest held ones; see `listing.LOOK_AT`.
         quarantined: reasons of the newest inbox entries that were put aside in the last day, the newest first.
         late_leases: leases that ran out long ago and nobody has ended.
     """
@@ -130,8 +129,8 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         inboxes=_inboxes(connection),
         quarantined=_quarantined(connection, since_ms=border - DAY_MS),
         clock_mark=int(connection.command("HGET", f"{connection.space.root}marks", "clock") or 0),
-        doubtful=_oldest(connection, State.UNKNOWN),
-        held=_oldest(connection, State.HELD),
+        doubtful=oldest(connection, State.UNKNOWN),
+        held=oldest(connection, State.HELD),
     )
 
 
@@ -139,10 +138,6 @@ def _without_worker(connection: Connection, tools: Sequence[str]) -> dict[str, i
     asked = Query([("SCARD", connection.space.without_worker(tool)) for tool in tools], list)
     counted = connection.run(asked) if tools else []
     return {tool: int(number) for tool, number in zip(tools, counted, strict=True) if number}
-
-
-def _oldest(connection: Connection, state: State) -> tuple[Row, ...]:
-    return connection.run(page(connection.space, state, Span(newest_first=False, most=LOOK_AT))).rows
 
 
 def _user(connection: Connection) -> str:

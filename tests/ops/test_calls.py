@@ -173,3 +173,5 @@ def test_a_call_behind_one_in_doubt_says_whom_it_waits_for(scene: LiveScene, too
     assert any("cancel" in step for step in shown["next"])
     assert ahead[:12] in toolonce("doctor").out
     assert behind[:12] in toolonce("doctor").out
+    assert toolonce("stats", "--json").json["held_behind_doubt"] == 1
+    assert "1 held behind calls in doubt" in toolonce("stats").out
