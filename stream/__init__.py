@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .messages import for_user, message_code
     from .parallel import forbid_parallel_calls
     from .provider import Aborted, Budget, Watch, read_turn, sending
+    from .queue_limits import QueueLimits
     from .reply_answers import for_model
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "MessageCode",
     "NotOffered",
     "ProviderError",
+    "QueueLimits",
     "RejectedCall",
     "StreamError",
     "StreamMisuse",
@@ -117,6 +119,7 @@ _AT_FIRST_USE = {
     "messages": ("for_user", "message_code"),
     "parallel": ("forbid_parallel_calls",),
     "provider": ("Aborted", "Budget", "Watch", "read_turn", "sending"),
+    "queue_limits": ("QueueLimits",),
     "reply_answers": ("for_model",),
 }
 
