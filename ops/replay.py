@@ -144,4 +144,4 @@ def _show(answers: list[Answer], place: str) -> None:
     ]
     render.show_table(("call", "tool", "a repeat is", "state", "answer"), rows)
     counted = Counter(answer.word for answer in answers)
-    render.say(", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or f"no such calls in {place}")
+    render.say(", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or f"no calls in {place}")

@@ -75,10 +75,13 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
         yield from (get_record(connection, typed) for typed in args.keys)
         return
     wish = replace(wanted(args, connection, default), step=min(STEP, args.limit))
-    rows = walk(connection, wish)
+    rows, some = walk(connection, wish), False
     for row in islice(rows, args.limit):
         if found := connection.run(record(connection.space, row.key)):
+            some = True
             yield found
+    if not some:
+        render.say(f"no such calls in {connection.place}")
     if next(rows, None):
         render.say(f"the filters find more than {args.limit} calls; only the newest of them are taken (--limit)")
 
@@ -143,8 +146,7 @@ def _attempt(plan: Plan, word: Word, act: Callable[[Plan, Word], Done]) -> tuple
 
 def _show(plans: Sequence[Plan]) -> None:
     if not plans:
-        render.say("no such calls")
-        return
+        return  # whoever looked for them has said so
     rows = (
         (
             plan.call.key[:SHOWN_DIGITS],

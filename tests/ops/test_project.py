@@ -170,6 +170,22 @@ def test_what_only_joins_makes_nothing_and_says_how_to_start_one(
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "calls", "workers", "aborted", "cancel --state held", "retry --tool none --reason r",
+        "purge --tool none --reason r", "replay --tool none", "tools list",
+        "call abcdef0123", f"call {'a' * 32}", "wait --scope s none",
+    ],
+)  # fmt: skip
+def test_whoever_finds_nothing_names_the_store(
+    toolonce: CommandLine, redis_server: RealServer, namespace: str, command: str
+) -> None:
+    said = toolonce(*command.split())
+
+    assert f"namespace {namespace} at {redis_server.url}" in said.err
+
+
 def test_the_nearest_store_is_named_where_there_is_none_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outer = project(tmp_path / "one")
     (outer / "app" / FOLDER / "server").mkdir(parents=True)
