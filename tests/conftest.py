@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from uuid import uuid4
 
 import pytest
@@ -26,6 +26,14 @@ def _nothing_left_behind() -> Iterator[None]:
     yield
     assert not end_leftovers(grace=5), "processes of the tests ran on after them; they were killed"
     assert not bare_modules(), "imported without `toolonce.`: these are second copies with other classes"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Some tests log half of a surrogate pair; tests that run side by side send their reports as UTF-8."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
+    return report
 
 
 @pytest.fixture(scope="session")
