@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..store.admission import Identified, lookup
+from ..store.errors import KeyringMissing
 from ..store.keyring import Keyring
 from ..store.sealing import Sealer
 from ..store.states import State
@@ -103,6 +104,8 @@ def _identity(call: Record, keyring: Keyring) -> Identified:
         return Identified(call.key, (stored["fp"],))  # nothing is left to make a fingerprint from
     arguments, tool = json.loads(stored.get("args") or "{}"), stored.get("tool", "")
     if stored.get("secret") == "1":
+        if stored.get("kid", "") not in keyring.ids:
+            raise KeyringMissing(f"call {call.key} has secret fields under a key that is not in TOOLONCE_KEYS")
         sealer = Sealer(keyring, stored.get("tenant", ""), tool)
         arguments, _ = sealer.open_arguments(arguments, (), as_came=True)
     if isinstance(arguments, dict) and "$rejected" in arguments:
