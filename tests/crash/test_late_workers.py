@@ -29,15 +29,17 @@ def _stopped_before_entry(place: CrashSite, kind: str) -> tuple[str, Sprout]:
     return first, stopped
 
 
-def test_it_does_not_enter_what_was_read_back_as_absent_and_ran_again(place: CrashSite) -> None:
+def test_it_is_not_read_back_as_absent_while_it_may_go_on(place: CrashSite) -> None:
+    """faults 10: "not there" would be true, and the second run would have its effect beside this one's."""
     first, stopped = _stopped_before_entry(place, "again")
-    wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "read back, and run again by the other one")
+    waits = "is not known to be gone"
+    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its read-back waits")
     stopped.resume()
+    wait_until(lambda: place.state(first) is State.FAILED, 30, "it says that it was not entered")
     stopped.drain()
 
-    assert place.ledger.entries(first) == 1
-    assert place.ledger.effects(first) == 1
-    assert place.state(first) is State.SUCCEEDED
+    assert place.ledger.entries(first) == 0
+    assert place.ledger.effects(first) == 0
     assert "its lease ran out before its handler was entered" in stopped.output
 
 
