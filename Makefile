@@ -17,7 +17,7 @@ SECONDS ?= 120
 INSTALL  = -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt fuzz contract matrix pythons chaos bench dist clean
+.PHONY: help setup demo test check fmt fuzz contract matrix pythons chaos partition bench dist clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,9 @@ pythons: ## run all tests on every Python of PYTHONS that is installed
 
 chaos: setup ## kill workers and servers at random for SECONDS and count the effects
 	$(BIN)/python -m tests.crash.chaos --seconds $(SECONDS)
+
+partition: setup ## cut the primary off together with a worker, and count what was entered twice; ARGS="--two --runs 10"
+	$(BIN)/python -m tests.crash.partition $(ARGS)
 
 bench: setup ## calls per second against RQ's own worker, on one fsyncing server
 	$(BIN)/python benchmarks/worker.py

@@ -10,6 +10,7 @@ from ..store.connection import without_password
 from . import render
 from .exit_codes import ExitCode
 from .findings import Finding, Severity, of_the_store, of_the_workers
+from .replica_findings import of_the_replicas
 from .server_findings import of_the_server
 from .settings import open_store
 from .subcommand import add_json, command
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 def examine(vitals: Vitals) -> list[Finding]:
     """All findings, the worst first. Pure."""
-    found = [*of_the_server(vitals), *of_the_store(vitals), *of_the_workers(vitals)]
+    found = [*of_the_server(vitals), *of_the_replicas(vitals), *of_the_store(vitals), *of_the_workers(vitals)]
     return sorted(found, key=lambda finding: -finding.severity)
 
 

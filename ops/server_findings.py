@@ -97,12 +97,6 @@ def _replication(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
         return
     replicas = [info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0)))]
-    if replicas and vitals.config["min-replicas-to-write"] == "0":
-        yield Finding(
-            "loose_replication", Severity.NOTICE, "writes are acknowledged before a replica has them",
-            "a failover may step back: it is noticed, and mutating calls are held until someone has compared",
-            "CONFIG SET min-replicas-to-write 1",
-        )  # fmt: skip
     behind = max((_behind(info, replica) for replica in replicas), default=0)
     if behind > LAG_BYTES:
         yield Finding(

@@ -10,17 +10,20 @@ from importlib.metadata import version
 
 from redis.exceptions import NoPermissionError, ResponseError
 
+from ..store.addresses import listed_replicas
 from ..store.connection import Connection
 from ..store.errors import StoreUnsafe
 from ..store.keyring import Keyring
 from ..store.query import Query
 from ..store.reading import Row, Stats
 from ..store.recovery import DAY_MS, Retention
+from ..store.replication import known_replicas
 from ..store.server_word import read_config, read_info
 from ..store.specs import Published, published
 from ..store.states import State
 from ..stream.inbox import GROUP
 from ..worker.roster import WorkerRow, read_roster
+from .clocks import read_clocks
 from .listing import oldest, server_now
 from .stats import read_stats
 
@@ -52,6 +55,8 @@ class Vitals:
         latency_ms: round trips of PING, sorted.
         barred: what the user may not do, in Redis' words; "" where nothing was barred.
         without_worker: tool -> calls that are held until a worker comes that serves them.
+        replicas: the most that there ever were, by the store and the Sentinels.
+        clocks: server or host -> ms that its clock is ahead of the primary's.
         clock_mark: the highest Redis time that recovery has seen, ms; 0 for none.
         doubtful, held: the oldest calls in doubt, and the oldest held ones; see `listing.LOOK_AT`.
         quarantined: reasons of the newest inbox entries that were put aside in the last day, the newest first.
@@ -77,6 +82,8 @@ class Vitals:
     has_keys: bool = False
     clock_mark: int = 0
     quarantined: tuple[str, ...] = ()
+    replicas: int = 0
+    clocks: Mapping[str, int] = field(default_factory=dict)
     retention: Retention = field(default_factory=Retention)
 
     @property
@@ -107,6 +114,7 @@ def take(connection: Connection) -> Vitals:
         user=_user(connection),
         rq=version("rq"),
         has_keys=bool(Keyring.from_environment(os.environ).keys),
+        clocks=read_clocks(connection, info),
     )
     try:
         return _with_store(connection, base)
@@ -128,6 +136,7 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
         inboxes=_inboxes(connection),
         quarantined=_quarantined(connection, since_ms=border - DAY_MS),
+        replicas=max(connection.run(known_replicas(connection.space)), listed_replicas(connection.pool)),
         clock_mark=int(connection.command("HGET", f"{connection.space.root}marks", "clock") or 0),
         doubtful=oldest(connection, State.UNKNOWN),
         held=oldest(connection, State.HELD),

@@ -6,8 +6,8 @@ have it that there ever were, also those that are away now: any of them may be p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from redis.exceptions import ResponseError
 
@@ -17,7 +17,7 @@ from .errors import StoreUnavailable
 from .keys import Namespace
 from .query import Acknowledged, Query
 from .scripts import Invocation, load, number
-from .server_word import read_info
+from .server_word import parse_info, read_info
 
 T = TypeVar("T")
 WAIT_MS = 1_000
@@ -40,11 +40,21 @@ def known_replicas(space: Namespace) -> Query[int]:
     return Query([("GET", f"{space.root}replicas")], lambda replies: number(replies[0]))
 
 
-def attached(info: Mapping[str, str]) -> int:
-    """How many replicas follow this server now, by its INFO. One that is still being filled does not count: it may be a
-    backup that is being taken."""
-    states = (info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0))))
-    return sum("state=online" in state for state in states)
+def needed_replicas(space: Namespace) -> Query[int]:
+    """How many replicas must have a write that no failover may lose: as many as there ever were, or follow now."""
+
+    def read(replies: Sequence[Any]) -> int:
+        return max(number(replies[0]), len(following(parse_info(replies[1]))))
+
+    return Query([("GET", f"{space.root}replicas"), ("INFO", "replication")], read)
+
+
+def following(info: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Host and port of the replicas that follow this server now, by its INFO. One that is still being filled does not
+    count: it may be a backup that is being taken."""
+    lines = (info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0))))
+    told = (dict(part.split("=", 1) for part in line.split(",") if "=" in part) for line in lines)
+    return [(one.get("ip", ""), int(one.get("port", 0))) for one in told if one.get("state") == "online"]
 
 
 def count_replicas(connection: Connection, link: Link) -> int:
@@ -54,7 +64,7 @@ def count_replicas(connection: Connection, link: Link) -> int:
         StoreUnavailable: the server does not answer, or does not let us ask.
     """
     try:
-        following = attached(read_info(link, "replication"))
+        found = following(read_info(link, "replication"))
     except ResponseError as error:
         raise StoreUnavailable(f"the server does not show its replicas: {error}") from error
-    return max(following, listed_replicas(connection.pool))
+    return max(len(found), listed_replicas(connection.pool))

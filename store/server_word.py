@@ -17,7 +17,12 @@ def read_info(connection: Connection | Link, *sections: str) -> dict[str, str]:
         StoreUnavailable: the server does not answer.
         ResponseError: it does not let us ask.
     """
-    lines = connection.command("INFO", *sections).decode("utf-8", "replace").splitlines()
+    return parse_info(connection.command("INFO", *sections))
+
+
+def parse_info(reply: bytes) -> dict[str, str]:
+    """The same from INFO's reply."""
+    lines = reply.decode("utf-8", "replace").splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 

@@ -20,6 +20,7 @@ from ..store.inside import refuse_to_wait
 from ..store.keyring import Keyring
 from ..store.outcomes import Outcome
 from ..store.query import Operation
+from ..store.replication import needed_replicas
 from ..store.times import wait_limit
 from ..store.validation import Heavy
 from .batch import BatchView, changes
@@ -145,9 +146,12 @@ class AsyncBatch(BatchView):
         super().__init__(client.terms, turn_id, outcomes, turn)
         self._client = client
 
-    async def wait(self, timeout: float | None = None) -> tuple[Outcome, ...]:
+    async def wait(self, timeout: float | None = None, *, durable: bool = False) -> tuple[Outcome, ...]:
         async for _ in self._changes(timeout):
             pass
+        if durable:
+            needed = await self._client.run(needed_replicas(self._terms.space))
+            self._note_replicas(needed, await self._client.run(self._barrier(needed)))
         return self.outcomes
 
     async def as_completed(self, timeout: float | None = None) -> AsyncIterator[Outcome]:

@@ -15,6 +15,8 @@ from ..store.errors import StoreMisuse, StoreWentBack
 from ..store.fence_watermark import contradicted, high_water
 from ..store.inside import refuse_to_wait
 from ..store.outcomes import Outcome
+from ..store.query import Acknowledged
+from ..store.replication import acknowledged, needed_replicas, note_replicas
 from ..store.scripts import Invocation
 from ..store.times import wait_limit
 from .catalogue import FALLBACK
@@ -97,6 +99,18 @@ class BatchView:
             )
         return self.outcomes
 
+    def _barrier(self, needed: int) -> Acknowledged[tuple[int, int]]:
+        """A write that tells how many replicas have everything before it."""
+        return acknowledged(note_replicas(self._terms.space), needed)
+
+    def _note_replicas(self, needed: int, heard: tuple[int, int]) -> None:
+        """Say of each outcome whether enough replicas have it, as the barrier behind it heard."""
+        told = {} if heard[1] >= needed else {"durable": False}
+        self.outcomes = tuple(
+            replace(one, marks={**{name: mark for name, mark in one.marks.items() if name != "durable"}, **told})
+            for one in self.outcomes
+        )
+
     @property
     def _turn_keys(self) -> list[str]:
         """This turn's, and those of the earlier turns in which intent keys found a call."""
@@ -124,13 +138,15 @@ class Batch(BatchView):
         super().__init__(client.terms, turn_id, outcomes, turn)
         self._client = client
 
-    def wait(self, timeout: float | None = None) -> tuple[Outcome, ...]:
+    def wait(self, timeout: float | None = None, *, durable: bool = False) -> tuple[Outcome, ...]:
         """Wait until every call is settled or unknown; when the time is up, pending ones say so.
 
         A wait limit is no error: the work goes on, and `Client.batch(turn_id)` picks it up later, in any process.
 
         Args:
             timeout: seconds; None waits for ever, 0 not at all.
+            durable: ask the replicas as well, up to a second: each outcome says then whether a failover may forget it
+                (`Outcome.is_durable`). One write and two round trips more.
 
         Raises:
             ValueError: the timeout is negative, NaN or infinite.
@@ -139,6 +155,10 @@ class Batch(BatchView):
         """
         for _ in self._changes(timeout):
             pass
+        if durable:
+            run = self._client.run
+            needed = run(needed_replicas(self._terms.space))
+            self._note_replicas(needed, run(self._barrier(needed)))
         return self.outcomes
 
     def as_completed(self, timeout: float | None = None) -> Iterator[Outcome]:

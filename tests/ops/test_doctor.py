@@ -12,11 +12,15 @@ from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
+from tests.support.sentinel import free_port
 from tests.support.sick import IN_A_READING, ON_A_SERVER, worker
+from tests.support.wait import wait_until
 from toolonce.ops.doctor import examine, verdict
 from toolonce.ops.exit_codes import ExitCode
 from toolonce.ops.findings import Finding, Severity
 from toolonce.ops.vitals import take
+from toolonce.store.connection import Connection
+from toolonce.store.replication import note_replicas
 
 OPS = Path(__file__).parent.parent.parent / "ops"
 
@@ -84,7 +88,7 @@ def test_each_sickness_is_found_in_a_reading_that_shows_it(patient: LiveScene, c
 
 
 def test_every_finding_that_the_doctor_knows_is_tested_above() -> None:
-    text = "".join((OPS / name).read_text() for name in ("findings.py", "server_findings.py"))
+    text = "".join((OPS / name).read_text() for name in ("findings.py", "server_findings.py", "replica_findings.py"))
     known = set(re.findall(r'Finding\(\s*"(\w+)"', text))
 
     assert known == {*ON_A_SERVER, *IN_A_READING}
@@ -128,3 +132,29 @@ def test_the_worst_finding_is_told_first(patient: LiveScene) -> None:
 
     assert [finding.severity for finding in found] == sorted((f.severity for f in found), reverse=True)
     assert found[0].code == "no_aof"
+
+
+def test_a_workers_need_of_all_replicas_is_no_finding(patient: LiveScene) -> None:
+    """Faults 6."""
+    patient.live.run(note_replicas(patient.space, 2))
+    worker(patient, "w", replicas="all", grace_s=25)
+
+    assert set(codes(patient)) <= {"no_memory_limit"}
+
+
+def test_the_clocks_of_replicas_and_host_are_compared() -> None:
+    """Faults 6."""
+    port, other = free_port(), free_port()
+    with (
+        RealServer(port=str(port), bind="127.0.0.1", repl_diskless_sync_delay="0"),
+        RealServer(port=str(other), bind="127.0.0.1") as replica,
+    ):
+        with replica.client() as client:
+            client.execute_command("REPLICAOF", "127.0.0.1", str(port))
+            wait_until(lambda: client.info("replication")["master_link_status"] == "up")
+        connection = Connection(f"redis://127.0.0.1:{port}/0")
+        wait_until(lambda: len(take(connection).clocks) == 2, description="the replica is asked")
+        clocks = take(connection).clocks
+        connection.close()
+
+    assert set(clocks) == {"this host", f"127.0.0.1:{other}"}

@@ -18,7 +18,7 @@ from toolonce.store.async_connection import AsyncConnection
 from toolonce.store.connection import Connection, Patience
 from toolonce.store.errors import StoreUnavailable
 from toolonce.store.execution import Ending, NotRun, Run
-from toolonce.store.replication import acknowledged, attached, known_replicas, note_replicas
+from toolonce.store.replication import acknowledged, following, known_replicas, note_replicas
 from toolonce.store.scripts import Invocation
 from toolonce.store.server_word import read_info
 from toolonce.store.states import State
@@ -169,8 +169,9 @@ def test_a_claim_begin_or_outcome_that_comes_again_still_waits_for_the_replicas(
 def test_only_replicas_that_follow_are_counted(pair: tuple[RealServer, RealServer]) -> None:
     """Faults 6."""
     connection = Connection(pair[0].url)
-    assert attached(read_info(connection, "replication")) == 1
-    assert attached({"connected_slaves": "2", "slave0": "ip=h,state=online", "slave1": "ip=h,state=wait_bgsave"}) == 1
+    assert len(following(read_info(connection, "replication"))) == 1
+    told = {"slave0": "ip=h,port=1,state=online", "slave1": "ip=i,port=2,state=wait_bgsave"}
+    assert following({"connected_slaves": "2", **told}) == [("h", 1)]
     connection.close()
 
 

@@ -15,6 +15,7 @@ from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.ops.vitals import Vitals
 from toolonce.store.recovery import ask_later
+from toolonce.store.replication import note_replicas
 from toolonce.worker.roster import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]
@@ -162,6 +163,16 @@ def replicas(behind: int) -> Rewriting:
     return lambda vitals: replace(vitals, info={**vitals.info, **told})
 
 
+def replicas_and_worker(**report: Any) -> Sickness:
+    """Two replicas were seen once, and a worker lives that was started so."""
+
+    def seen(scene: LiveScene) -> None:
+        scene.live.run(note_replicas(scene.space, 2))
+        worker(scene, "w", **report)
+
+    return seen
+
+
 ON_A_SERVER: dict[str, Sickness] = {
     "no_aof": config("appendonly", "no"),
     "no_fsync": config("appendfsync", "everysec"),
@@ -190,6 +201,9 @@ ON_A_SERVER: dict[str, Sickness] = {
     "spec_drift": drifted,
     "mixed_releases": mixed,
     "short_grace": short_grace,
+    "no_replicas_required": replicas_and_worker(replicas="0"),
+    "few_replicas_required": replicas_and_worker(replicas="1"),
+    "replicas_missing": replicas_and_worker(replicas="all", lacks_replicas=True),
     "no_keys": secret_tool,
     "short_retention": long_deadline,
 }
@@ -199,6 +213,7 @@ IN_A_READING: dict[str, Rewriting] = {
     "cluster": info("cluster_enabled", "1"),
     "untried_rq": lambda vitals: replace(vitals, rq="3.1.0"),
     "loose_replication": replicas(behind=0),
+    "clocks_differ": lambda vitals: replace(vitals, clocks={"replica.example.org:6379": -1_500}),
     "replica_lag": replicas(behind=2_000_000),
     "slow_server": lambda vitals: replace(vitals, latency_ms=(9.0,) * 20),
     "no_tls": lambda vitals: replace(vitals, url="redis://redis.example.org:6379/0"),

@@ -1,0 +1,25 @@
+"""Two short partitions in every run of the tests; `make partition` makes longer ones, and more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.partition import Options, run_once
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(3, "all", near=1, far=1, through="sentinel"),
+        Options(3, "all", near=0, far=2, through="direct", go_on=True),
+    ],
+    ids=["one-of-two-replicas-is-cut-off-with-the-primary", "workers-of-the-promoted-side-need-one"],
+)
+def test_a_partition_enters_no_mutating_call_twice_and_loses_none(options: Options) -> None:
+    """Faults 6."""
+    tally = run_once(options)
+
+    assert tally.entered > 0
+    assert tally.is_good, tally
+    assert (tally.during > 0) is options.go_on, tally
