@@ -166,9 +166,11 @@ def _moving(states: list[object]) -> int:
 
 
 def _offset(url: str) -> int:
-    with redis.Redis.from_url(url, decode_responses=True) as client:
+    """How far a replica is; -1 where a Sentinel has just cut its connections."""
+    with suppress(redis.RedisError), redis.Redis.from_url(url, decode_responses=True) as client:
         info = client.info("replication")
         return int(info.get("slave_repl_offset", info["master_repl_offset"]))
+    return -1
 
 
 def run_once(options: Options) -> Tally:
