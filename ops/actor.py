@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import json
 import os
 import socket
 import uuid
+from dataclasses import replace
 
+from ..store.keyring import Keyring
 from ..store.operators import Done, Word
+from ..store.reading import Record
+from ..store.sealing import Sealer
+from ..store.secret_texts import NO_SECRETS, Secrets
 from .errors import NotDone, NotFound
 
 ACTOR = "TOOLONCE_ACTOR"
@@ -27,6 +33,20 @@ def add_options(parser: argparse.ArgumentParser, *, reason_required: bool = Fals
 def word_of(args: argparse.Namespace) -> Word:
     """The word under which a command acts; without a request id of its own it gets a new one, for our own re-sends."""
     return Word(args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
+
+
+def secrets_of(found: Record) -> Secrets:
+    """What an operator's words about this call must not repeat: its secret arguments, where the keys are at hand."""
+    stored, keyring = found.stored, Keyring.from_environment()
+    if stored.get("secret") != "1" or stored.get("kid") not in keyring.ids:
+        return NO_SECRETS
+    sealer = Sealer(keyring, stored.get("tenant", ""), stored.get("tool", ""))
+    return Secrets.of(sealer.open_arguments(json.loads(stored.get("args") or "{}"), ())[1])
+
+
+def without_secrets(word: Word, found: Record) -> Word:
+    """The word as the history of this call may keep it."""
+    return replace(word, reason=secrets_of(found).scrub(word.reason))
 
 
 def require_done(done: Done, call: str) -> Done:

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
+from ..store.plain import visible
 from . import render, standard_streams
 from .exit_codes import ExitCode, code_of, explain
 from .told_to_end import told_to_end
@@ -50,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.USAGE, render.visible(f"toolonce: {message}; see `{self.prog} --help`") + "\n")
+        self.exit(ExitCode.USAGE, visible(f"toolonce: {message}; see `{self.prog} --help`") + "\n")
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -12,8 +12,9 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from ..store.plain import visible
 from ..worker.current import RUN, facts
-from .render import json_text, visible
+from .render import json_text
 
 LOG = "TOOLONCE_LOG"
 LEVEL = "TOOLONCE_LOG_LEVEL"

@@ -6,7 +6,6 @@ Decides form only. What is shown, and in which words, is the commands' business.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +14,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from ..store.plain import UNSEEN, visible
 
 COLOURS = {
     "held": "yellow",
@@ -33,15 +34,6 @@ PIPE_WIDTH = 200
 
 LONGEST_CELL = 200
 
-# What moves the cursor, ends a line, turns the direction of what follows, or cannot be seen: C0, DEL and C1 controls,
-# line and paragraph separators, bidi controls, zero-width and other format marks, tags, halves of surrogate pairs.
-# The joiners U+200C and U+200D stay: words of several scripts, and emoji, are spelled with them.
-_UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    r"\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
-_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-
 
 def console(*, stderr: bool = False) -> Console:
     """A console for stdout or stderr as they are now; plain text where they are no terminal."""
@@ -49,20 +41,11 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False, soft_wrap=False)
 
 
-def visible(words: str) -> str:
-    """The words on one line; what would act on a terminal is shown as an escape (``\\x1b``, ``\\u202e``)."""
-    return _UNSEEN.sub(lambda mark: _SHORT.get(mark[0]) or _escape(ord(mark[0])), words)
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """A value as JSON: text of any language stays readable, and what would act on a terminal is escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     # Outside of strings there are no such marks but line ends, which are JSON's own.
-    return _UNSEEN.sub(lambda mark: mark[0] if mark[0] == "\n" else json.dumps(mark[0])[1:-1], text)
+    return UNSEEN.sub(lambda mark: mark[0] if mark[0] == "\n" else json.dumps(mark[0])[1:-1], text)
 
 
 def say(line: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..store.keyring import Keyring
 from ..store.operators import Seen, resolve
 from ..store.outcomes import Failure
+from ..store.plain import whole_text
 from ..store.sealing import Sealer
 from ..store.specs import published
 from ..store.states import State
@@ -52,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     value = None if args.succeeded is None else _value(args.succeeded)
     with open_store(args) as connection:
         found = get_record(connection, args.key)
-        verdict = Failure("resolved", args.failed) if args.succeeded is None else _stored(connection, found, value)
+        word = actor.without_secrets(actor.word_of(args), found)
+        verdict = _failed(found, args.failed) if args.succeeded is None else _stored(connection, found, value)
         # A word given twice under one request id is answered as before, whatever the state is by now.
         if not _is_in_doubt(found) and not args.request_id:
             raise NotDone(
@@ -60,9 +62,7 @@ def run(args: argparse.Namespace) -> int:
                 "the store went back, are resolved"
             )
         seen = Seen(found.key, found.state if _is_in_doubt(found) else State.UNKNOWN, found.fence)
-        done = actor.require_done(
-            connection.run(resolve(connection.space, seen, verdict, actor.word_of(args))), found.key
-        )
+        done = actor.require_done(connection.run(resolve(connection.space, seen, verdict, word)), found.key)
     if args.json:
         render.show_json({"key": found.key, "verdict": done.verdict, "state": done.detail})
     else:
@@ -90,10 +90,15 @@ def _value(text: str) -> object:
         raise Usage(f"--succeeded takes JSON ({error}); a text is '\"text\"', nothing is null") from error
 
 
+def _failed(found: Record, words: str) -> Failure:
+    return Failure("resolved", actor.secrets_of(found).scrub(words))
+
+
 def _stored(connection: Connection, found: Record, value: object) -> str:
-    """The value as it is stored: where the tool has secret results, they are sealed like the tool's own."""
+    """The value as it is stored: secret results are sealed like the tool's own, secrets of the call are masked."""
+    rest = actor.secrets_of(found).scrub_value
     spec = connection.run(published(connection.space)).tools.get(found.stored.get("tool", ""))
     if spec and spec.secret_result:
         sealer = Sealer(Keyring.from_environment(), found.stored.get("tenant", ""), spec.name)
-        value = sealer.seal_result(value, spec.secret_result)
-    return json.dumps(value)
+        return json.dumps(sealer.seal_result(value, spec.secret_result, rest))
+    return whole_text(json.dumps(rest(value), ensure_ascii=False))

@@ -16,7 +16,7 @@ from ..store.operators import Done, Word
 from ..store.reading import Record, record
 from ..store.states import State
 from . import render
-from .actor import require_done
+from .actor import require_done, without_secrets
 from .durations import whole_number
 from .errors import OpsError, Unsafe, Usage
 from .exit_codes import ExitCode
@@ -138,7 +138,8 @@ def request_of(word: Word, call: str) -> Word:
 
 def _attempt(plan: Plan, word: Word, act: Callable[[Plan, Word], Done]) -> tuple[bool, dict[str, object]]:
     try:
-        done = require_done(act(plan, request_of(word, plan.call.key)), plan.call.key)
+        said = without_secrets(request_of(word, plan.call.key), plan.call)
+        done = require_done(act(plan, said), plan.call.key)
     except OpsError as error:
         return False, {"key": plan.call.key, "verdict": "not done", "said": str(error)}
     return True, {"key": plan.call.key, "verdict": done.verdict, "said": done.verdict}

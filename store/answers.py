@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .errors import CorruptRecord
 from .outcomes import Failure, Outcome
+from .plain import plain_value, whole_text
 from .states import NotStored, State
 
 
@@ -165,8 +166,9 @@ def failure_json(failure: Failure | None) -> str:
     """A failure as it is stored; "" for none."""
     if failure is None:
         return ""
-    stored = {"code": failure.code, "message": failure.message, "details": failure.details}
-    return json.dumps(stored | {"effect": failure.effect} if failure.effect else stored)
+    stored = {"code": whole_text(failure.code), "message": whole_text(failure.message)}
+    effect = {"effect": failure.effect} if failure.effect else {}
+    return json.dumps({**stored, "details": plain_value(failure.details), **effect})
 
 
 def _json(stored: str | None) -> Any:

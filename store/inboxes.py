@@ -9,6 +9,7 @@ from typing import Any
 from .admission import NEAR_MEMORY_LIMIT, InboxEntry
 from .errors import StoreFull
 from .keys import Namespace
+from .plain import whole_text
 from .scripts import Invocation, load
 
 FIELDS_KEPT = 50
@@ -114,7 +115,7 @@ def _delivered(tenants: Sequence[str], entry: list[Any]) -> Delivered:
 
 def quarantine(space: Namespace, entry: InboxEntry, reason: str) -> Invocation[bool]:
     """Put an entry aside with the reason and acknowledge it, in one step; False where that was done before."""
-    args = (entry.stream, entry.group, entry.entry, reason, entry.answers, FIELDS_KEPT, BYTES_KEPT)
+    args = (entry.stream, entry.group, entry.entry, whole_text(reason), entry.answers, FIELDS_KEPT, BYTES_KEPT)
     return Invocation(load("quarantine"), space.root, args, lambda reply: reply == 1)
 
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 from .answers import failure_json
 from .keys import Namespace
 from .outcomes import Failure, Outcome
+from .plain import whole_text
 from .pointers import job_fields
 from .scripts import Arg, Invocation, load, text
 from .states import Operation, State
@@ -26,6 +27,10 @@ class Word:
     actor: str
     reason: str = ""
     request_id: str = field(default_factory=lambda: uuid4().hex)
+
+    def __post_init__(self) -> None:
+        for name in ("actor", "reason", "request_id"):  # from a command line they may be bytes that are no UTF-8
+            object.__setattr__(self, name, whole_text(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,27 @@
 """What user code hands over, as the store can hold it: texts as UTF-8, values as JSON. Pure; nothing is ever refused.
 
 Half of a surrogate pair becomes U+FFFD; NaN and infinities become the texts "NaN", "Infinity" and "-Infinity"; what
-JSON has no form for becomes its `str`.
+JSON has no form for becomes its `str`. Also: foreign text as people may be shown it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Set
 from typing import Any
 
 DEEPEST = 100
 """Levels of a plain value: the scripts of the store read JSON to a depth of 1,000, our own envelopes included."""
+
+# What moves the cursor, ends a line, turns the direction of what follows, or cannot be seen: C0, DEL and C1 controls,
+# line and paragraph separators, bidi controls, zero-width and other format marks, tags, halves of surrogate pairs.
+# The joiners U+200C and U+200D stay: words of several scripts, and emoji, are spelled with them.
+UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def whole_text(text: object) -> str:
@@ -23,6 +33,15 @@ def whole_text(text: object) -> str:
     if words.isascii():
         return words
     return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def visible(words: str) -> str:
+    """The words on one line; what would act on a terminal is shown as an escape (``\\x1b``, ``\\u202e``)."""
+    return UNSEEN.sub(lambda mark: _SHORT.get(mark[0]) or _escape(ord(mark[0])), words)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def plain_value(value: Any, around: tuple[int, ...] = ()) -> Any:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 
 from ..store.outcomes import Outcome
+from ..store.plain import visible
 
 _LOG = logging.getLogger("toolonce.stream")
 
@@ -23,4 +24,4 @@ def tell_answers(scope: str, turn_id: str, outcomes: Iterable[Outcome]) -> None:
         if not _LOG.isEnabledFor(level):
             continue
         facts = {"event": event, "call": outcome.key, "tool": outcome.tool, "scope": scope, "turn": turn_id}
-        _LOG.log(level, "%s of call %s (%s)", event, outcome.key, outcome.tool, extra=facts)
+        _LOG.log(level, "%s of call %s (%s)", event, outcome.key, visible(outcome.tool), extra=facts)

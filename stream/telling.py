@@ -21,5 +21,11 @@ def tell_turn(result: TurnResult) -> TurnResult:
             "event": "turn_ended_badly", "dialect": result.dialect, "state": result.outcome, "turn": result.turn_id,
             "reason": reason, "bytes": result.bytes_seen, "tokens": result.tokens_seen,
         }  # fmt: skip
-        _LOG.warning("%s turn %s %s: %s", result.dialect, result.turn_id, result.outcome, reason, extra=facts)
+        turn = result.turn_id and _on_one_line(result.turn_id)
+        _LOG.warning("%s turn %s %s: %s", result.dialect, turn, result.outcome, _on_one_line(reason), extra=facts)
     return result
+
+
+def _on_one_line(text: str) -> str:
+    """The provider's words, of which none can end the line or act on a terminal, whatever formatter writes it."""
+    return "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in text)

@@ -137,4 +137,4 @@ def _fit(tool: Tool, arguments: Any) -> tuple[dict[str, Any], dict[str, Any] | F
     if refusal := validate(tool.spec.schema, named):
         return named, refusal
     exact = tool.signature.bind_exact(named)
-    return named, tool.signature.bind(named) if exact is None else exact
+    return named, tool.signature.bind(named, has_secrets=tool.has_secrets) if exact is None else exact

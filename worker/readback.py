@@ -17,6 +17,7 @@ from ..store.errors import StoreError
 from ..store.execution import Run
 from ..store.operators import Done, Seen, Word, resolve, retry
 from ..store.outcomes import Failure
+from ..store.plain import visible
 from ..store.recovery import ReadBack, ask_later, readback
 from ..store.states import Operation, State
 from .attempt import Desk
@@ -193,7 +194,7 @@ class ReadBacks:
         run = found.run
         _LOG.warning(
             "call %s (%s) is still in doubt after read-back %d: %s; asked again in %d s",
-            run.call, run.tool, found.asked + 1, heard, wait_ms // 1000,
+            run.call, run.tool, found.asked + 1, visible(heard), wait_ms // 1000,
         )  # fmt: skip
         self._connection.run(ask_later(self._space, run.call, wait_ms=wait_ms, heard=heard))
 

@@ -19,6 +19,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError
+from pydantic_core.core_schema import ErrorType
 
 from ..store.outcomes import Failure
 from ..store.validation import check_schema, find_foreign_reference, find_unbounded_pattern, is_endless
@@ -28,6 +29,9 @@ from .errors import BadTool
 CONTEXT = "call"
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
+
+_BUILT_IN = set(typing.get_args(ErrorType)) - {"value_error", "assertion_error"}
+_OWN_RULE = "a value that the tool's own rules accept"
 
 
 class _Untitled(GenerateJsonSchema):
@@ -63,9 +67,9 @@ class Signature:
     model: type[BaseModel] | None = None
     ways: int = 0
 
-    def bind(self, arguments: dict[str, Any]) -> dict[str, Any] | Failure:
+    def bind(self, arguments: dict[str, Any], *, has_secrets: bool = False) -> dict[str, Any] | Failure:
         """Keyword arguments for the handler, or the refusal where a rule of the signature's types is broken that JSON
-        Schema cannot say."""
+        Schema cannot say. Of a tool with secret fields, what its own validators raise is not told: it may hold one."""
         if self.model is None:
             return arguments
         if self.ways > 1 and is_too_deep(arguments, self.ways):
@@ -74,7 +78,7 @@ class Signature:
         try:
             filled = self.model.model_validate(arguments)
         except ValidationError as error:
-            return _refusal(error)
+            return _refusal(error, has_secrets=has_secrets)
         return dict(zip(self.names, filled.__dict__.values(), strict=True)) | (filled.model_extra or {})
 
     def bind_exact(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
@@ -212,11 +216,18 @@ def _split_doc(doc: str) -> tuple[str, dict[str, str]]:
     return pieces[0].strip(), described
 
 
-def _refusal(error: ValidationError) -> Failure:
+def _refusal(error: ValidationError, *, has_secrets: bool) -> Failure:
     found = error.errors(include_input=False, include_url=False, include_context=False)[:5]
-    errors = [{"path": _place(e["loc"]), "expected": e["msg"], "keyword": e["type"]} for e in found]
+    errors = [
+        {"path": _place(e["loc"]), "expected": _expected(e["msg"], e["type"], has_secrets), "keyword": e["type"]}
+        for e in found
+    ]
     lines = "; ".join(f"{e['path']}: {e['expected']}" for e in errors)
     return Failure("invalid_arguments", f"the arguments do not fit the tool's signature: {lines}", {"errors": errors})
+
+
+def _expected(words: str, kind: str, has_secrets: bool) -> str:
+    return _OWN_RULE if has_secrets and kind not in _BUILT_IN else words
 
 
 def _place(steps: tuple[int | str, ...]) -> str:

@@ -13,6 +13,8 @@ from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from toolonce.ops import render
 from toolonce.ops.logs import ForEyes, JsonLines
+from toolonce.store.plain import visible
+from toolonce.stream import TurnDecoder
 
 EVIL = "\x1b]0;pwned\x07\x1b[2J\n20:00:00 info    all is well\u202e\x9b31m\u2028\x7f\u2066\udcff"
 ACTING = "\x1b\x07\x9b\u202e\u2028\x7f\u2066\udcff"
@@ -88,7 +90,7 @@ def test_no_output_lets_foreign_text_act_on_the_terminal(
 def test_text_of_any_script_is_shown_as_it_is() -> None:
     words = "Zürich 東京 שלום नमस्ते क\u200dष 👩\u200d🚀\u3000\u00a0"
 
-    assert render.visible(words) == words
+    assert visible(words) == words
     assert json.loads(render.json_text(words)) == words
     assert words in render.json_text(words)
 
@@ -114,3 +116,21 @@ def test_what_a_model_called_its_tool_acts_on_no_terminal(
         said = toolonce(*words, *form)
         assert said.code == 0
         assert is_harmless(said.out + said.err)
+
+
+def test_a_program_with_logging_of_its_own_gets_lines_that_cannot_be_forged(caplog: pytest.LogCaptureFixture) -> None:
+    """faults 25: the library's lines go through whatever formatter the harness has."""
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": EVIL}}
+    decoder = TurnDecoder("openai-responses")
+    response = {"id": EVIL, "status": "failed", "error": {"code": EVIL, "message": EVIL}}
+    decoder.feed(
+        f"event: response.failed\ndata: {json.dumps({'type': 'response.failed', 'response': response})}\n\n".encode()
+    )
+    decoder.eof()
+    other = TurnDecoder("anthropic")
+    other.feed(f"event: error\ndata: {json.dumps(error)}\n\n".encode())
+    other.eof()
+
+    assert len(caplog.messages) == 2
+    assert all(is_harmless(line) and "\n" not in line for line in caplog.messages)
+    assert r"\u202e" in caplog.messages[0]

@@ -29,6 +29,17 @@ def consumer(bench: Bench) -> Iterator[Consumer]:
     consumer.close()
 
 
+def test_a_provider_s_error_that_is_no_utf_8_quarantines_its_entry_once(box: Inbox, consumer: Consumer) -> None:
+    """faults 24: the reason is stored, with U+FFFD for half of a surrogate pair."""
+    error = r'{"type": "error", "error": {"type": "overloaded_error", "message": "busy \ud800"}}'
+    entry = box.add(turn="1", body=f"event: error\ndata: {error}\n\n", dialect="anthropic")
+    assert consumer.step(0.01) == 1
+
+    [answer] = box.answers(entry)
+    assert answer["state"] == "quarantined"
+    assert json.loads(answer["error"])["message"].isprintable()
+
+
 def test_a_body_that_used_up_the_tokens_of_its_request_is_quarantined_as_truncated(
     box: Inbox, consumer: Consumer
 ) -> None:

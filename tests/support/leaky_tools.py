@@ -79,7 +79,7 @@ def raises_apart(key: str, way: str, pin: int, *, call: Call) -> None:
     raise RuntimeError(f"no {said(key, way)} {pin}")
 
 
-@tools.tool(effect="read", secret=("key", "pin"), retry=2)
+@tools.tool(effect="read", secret=("key", "pin"), deadline=3)
 def tries(key: str, way: str, pin: int) -> None:
     """Say it with the wish to be called again."""
     raise NotStarted(f"no {said(key, way)} {pin}", retry_after=0.1)

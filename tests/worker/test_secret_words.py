@@ -81,3 +81,29 @@ def test_a_read_back_that_repeats_a_secret_stores_none(own_server: RealServer, o
 
     assert record.stored["result"] == '{"booked_with":"***"}'
     assert SECRET.encode() not in everything(own_server)
+
+
+def spells_it_oddly(value: str) -> str:
+    raise ValueError(f"no such key: {'-'.join(value)}")
+
+
+def test_what_a_validator_of_a_tool_with_secrets_raises_is_not_told(
+    own_server: RealServer, own_site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """faults 1: it is an exception like any other."""
+    caplog.set_level(logging.DEBUG)
+    tools = Registry()
+
+    def sign_in(api_key: str, note: int = 0) -> str:
+        return "in"
+
+    sign_in.__annotations__["api_key"] = Annotated[str, AfterValidator(spells_it_oddly)]
+    tools.tool(secret="api_key")(sign_in)
+
+    with own_site.worker_here(tools):
+        record = own_site.wait_for(own_site.submit("sign_in", api_key=SECRET), State.REFUSED)
+
+    assert "s-k-" not in str(record.stored) + caplog.text
+    assert record.failure
+    assert record.failure.message.endswith("$.api_key: a value that the tool's own rules accept")
+    assert b"s-k-" not in everything(own_server)

@@ -1,0 +1,68 @@
+"""What operators type about a call: stored as text, and free of the call's secrets where the keys are at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.live_store import LiveScene
+from tests.support.scene import spec
+from toolonce.store.keyring import VARIABLE, Keyring
+from toolonce.store.operators import Word
+from toolonce.store.sealing import Sealer
+
+KEYS = "a key of sixteen or more"
+HALF, WHOLE = os.fsdecode(b"see \xff.txt"), "see \ufffd.txt"
+
+
+def unknown_with_secret(scene: LiveScene) -> str:
+    """A call in doubt that was sealed with `KEYS`; its key."""
+    tool = spec(secret=("token",))
+    sealed = Sealer(Keyring.parse(KEYS), "acme", tool.name).seal_arguments({"token": "hunter2-and-3"}, ["token"])
+    run = scene.unknown(
+        "a", arguments=sealed, of=tool, tenant="acme", secret=True, key_id=Keyring.parse(KEYS).newest_id
+    )
+    return run.call
+
+
+@pytest.mark.parametrize("said", [("--failed", "no hunter2-and-3"), ("--succeeded", '{"with": "hunter2-and-3"}')])
+def test_an_operator_who_repeats_a_secret_stores_none(
+    scene: LiveScene, toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch, said: tuple[str, str]
+) -> None:
+    """faults 1: copied from the log of the system behind."""
+    monkeypatch.setenv(VARIABLE, KEYS)
+    key = unknown_with_secret(scene)
+
+    done = toolonce("resolve", key, *said, "--reason", "the log says hunter2-and-3")
+
+    assert done.code == 0
+    record = scene.record(key)
+    assert "hunter2" not in str(record.stored) + str(record.history)
+    assert record.history[-1]["reason"] == "the log says ***"
+
+
+def test_words_that_are_no_utf_8_are_stored_with_a_mark_in_their_place(scene: LiveScene, toolonce: CommandLine) -> None:
+    """faults 24: file names come into command lines as they are."""
+    failed, queued = scene.unknown("a").call, scene.submit("b")
+
+    done = toolonce("resolve", failed, "--failed", HALF, "--reason", HALF, "--actor", HALF)
+    assert (done.code, done.err) == (0, "")
+    assert toolonce("cancel", queued, "--reason", HALF).code == 0
+
+    record = scene.record(failed)
+    assert record.failure
+    assert record.failure.message == WHOLE
+    assert [scene.record(key).history[-1]["reason"] for key in (failed, queued)] == [WHOLE, WHOLE]
+    assert Word(HALF, HALF, HALF) == Word(WHOLE, WHOLE, WHOLE)
+
+
+def test_a_value_with_half_of_a_pair_can_be_told_to_a_model(scene: LiveScene, toolonce: CommandLine) -> None:
+    """faults 24"""
+    key = scene.unknown("a").call
+
+    assert toolonce("resolve", key, "--succeeded", r'{"name": "\ud800"}', "--reason", "r").code == 0
+
+    assert json.loads(scene.record(key).stored["result"]) == {"name": "\ufffd"}
