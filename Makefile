@@ -74,7 +74,7 @@ pythons: ## run all tests on every Python of PYTHONS that is installed
 	done
 
 chaos: setup ## kill workers and servers at random for SECONDS and count the effects
-	$(BIN)/python -m tests.crash.chaos --seconds $(SECONDS)
+	$(BIN)/python -m tests.crash.chaos --seconds $(SECONDS) $(ARGS)
 
 partition: setup ## cut the primary off together with a worker, and count what was entered twice; ARGS="--two --runs 10"
 	$(BIN)/python -m tests.crash.partition $(ARGS)

@@ -3,6 +3,9 @@ counted, and every call that was admitted is asked for.
 
 `python -m tests.crash.chaos --seconds 120`. The last line is ``calls N, kills K, duplicates D, lost L, unknown U``; the
 exit code is 1 unless D and L are 0 and U is at most K times the slots of all workers.
+
+With ``--partitions`` the store is a primary with two replicas and Sentinels, the workers need all replicas, and in
+place of a server's death the network is divided for a while; a divided network counts as a kill.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.crash_ledger import CrashLedger
 from tests.support.crash_nursery import Nursery, Sprout
 from tests.support.crash_tools import KINDS, VARIABLE, crowd
+from tests.support.partition import Divided
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store import reading, specs
@@ -44,6 +48,8 @@ REPEATED_SHARE = 0.2
 """Of the turns; they are submitted again while they run."""
 REST_S = 60
 """How long the calls may take to come to rest once the killing has ended."""
+DIVIDED_S = (1.0, 4.0)
+"""How long the network is divided: a replica is promoted after about one second."""
 _TRANSIENT = (State.HELD, State.QUEUED, State.RUNNING)
 
 
@@ -69,22 +75,31 @@ class Tally:
 class Harness(threading.Thread):
     """Submits turns, one after the other, and asks again until it has an answer."""
 
-    def __init__(self, url: str, scope: str, ended: threading.Event, seed: int) -> None:
+    def __init__(self, url: str, scope: str, ended: threading.Event, seed: int, *, durable: bool = False) -> None:
         super().__init__(name=scope)
         self.client = Client(url, scope=scope, namespace=NAMESPACE)
         self.turns: list[str] = []
         self._ended = ended
         self._random = random.Random(seed)
+        self._durable = durable
 
     def run(self) -> None:
         while not self._ended.is_set():
             turn_id = f"turn-{len(self.turns)}"
             self.turns.append(turn_id)
             batch = self._submit(turn_id)
+            while self._durable and not self._is_safe(batch):
+                batch = self._submit(turn_id)
             if self._random.random() < REPEATED_SHARE:
                 batch = self._submit(turn_id)
             with suppress(StoreError):
                 batch.wait(timeout=2)
+
+    def _is_safe(self, batch: Batch) -> bool:
+        """Whether no failover can forget the calls; else they are submitted again."""
+        with suppress(StoreError):
+            return all(outcome.is_durable for outcome in batch.wait(timeout=0, durable=True))
+        return False
 
     def outcomes(self) -> Iterator[Outcome]:
         """What is stored now about each call that this harness had an answer for."""
@@ -104,23 +119,27 @@ class Harness(threading.Thread):
 class Chaos:
     """One run: a server, workers that are replaced when they are killed, and harnesses that never give up."""
 
-    def __init__(self, nursery: Nursery, folder: Path, seed: int) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, seed: int, *, partitions: bool = False) -> None:
         self._nursery = nursery
         self._random = random.Random(seed)
         self._ended = threading.Event()
-        self._server = RealServer().start()
+        self._stack = ExitStack()
+        self._place = self._stack.enter_context(Divided(far=2, through="sentinel")) if partitions else None
+        self._server = None if partitions else self._stack.enter_context(RealServer())
+        self._urls = self._reached_by()
+        url = self._urls[-1]
         self._ledger = CrashLedger.create(folder / "ledger")
         self._workers: list[Sprout] = []
         self._kills = 0
-        self._client = Client(self._server.url, scope="chaos", namespace=NAMESPACE)
+        self._client = Client(url, scope="chaos", namespace=NAMESPACE)
         self._harnesses = [
-            Harness(self._server.url, f"tenant-{n}/talk", self._ended, seed + n) for n in range(HARNESSES)
+            Harness(url, f"tenant-{n}/talk", self._ended, seed + n, durable=partitions) for n in range(HARNESSES)
         ]
 
     def run(self, seconds: float) -> Tally:
         """Let harnesses submit and the killer kill for so long, wait until all is at rest, and count."""
         self._client.run(specs.publish(self._client.terms.space, crowd.specs()))
-        self._workers = [self._worker() for _ in range(WORKERS)]
+        self._workers = [self._worker(place) for place in range(WORKERS)]
         with self._submitting():
             self._kill_until(time.monotonic() + seconds)
         with suppress(AssertionError):  # what does not come to rest is counted as lost
@@ -132,11 +151,19 @@ class Chaos:
             worker.kill9()
         for client in (self._client, *(harness.client for harness in self._harnesses)):
             client.close()
-        self._server.stop()
+        self._stack.close()
 
-    def _worker(self) -> Sprout:
-        words = ("work", "--tools", "tests.support.crash_tools:crowd", "--redis", self._server.url,
-                 "--namespace", NAMESPACE, "--lease", f"{LEASE_MS}ms", "--concurrency", str(SLOTS))  # fmt: skip
+    def _reached_by(self) -> tuple[str, ...]:
+        """The URLs of the workers in turn; the last one is for harnesses, too."""
+        if self._place:
+            return (self._place.url_cut_off, self._place.url_majority)
+        assert self._server
+        return (self._server.url,)
+
+    def _worker(self, place: int) -> Sprout:
+        words = ("work", "--tools", "tests.support.crash_tools:crowd", "--redis", self._urls[place % len(self._urls)],
+                 "--namespace", NAMESPACE, "--lease", f"{LEASE_MS}ms", "--concurrency", str(SLOTS),
+                 "--replicas", "all")  # fmt: skip
         return self._nursery.start("toolonce", *words, env={VARIABLE: str(self._ledger.path)})
 
     @contextmanager
@@ -155,11 +182,21 @@ class Chaos:
             self._ended.wait(self._random.uniform(*PAUSES_S))
             self._kills += 1
             if self._random.random() < SERVER_SHARE:
-                self._server.restart()
+                self._disturb()
             else:
                 place = self._random.randrange(WORKERS)
                 self._workers[place].kill9()
-                self._workers[place] = self._worker()
+                self._workers[place] = self._worker(place)
+
+    def _disturb(self) -> None:
+        """Kill the server; or divide the network for a while, and wait until it is whole."""
+        if self._server:
+            self._server.restart()
+        elif self._place:
+            self._place.cut()
+            self._ended.wait(self._random.uniform(*DIVIDED_S))
+            self._place.heal()
+            wait_until(self._place.whole, description="all servers follow one primary")
 
     def _stats(self) -> Stats:
         return self._client.run(reading.stats(self._client.terms.space))
@@ -207,12 +244,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of what is killed when")
+    parser.add_argument("--partitions", action="store_true", help="divide the network of a primary and two replicas")
     args = parser.parse_args()
     print(f"seed {args.seed}, {WORKERS} workers of {SLOTS} slots, {HARNESSES} harnesses", flush=True)
     with tempfile.TemporaryDirectory(prefix="toolonce-chaos-") as name:
         folder = Path(name)
         with Nursery(folder) as nursery:
-            chaos = Chaos(nursery, folder, args.seed)
+            chaos = Chaos(nursery, folder, args.seed, partitions=args.partitions)
             try:
                 tally = chaos.run(args.seconds)
             finally:
