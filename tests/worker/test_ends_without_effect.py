@@ -57,10 +57,10 @@ def test_a_call_that_could_not_start_says_so_and_a_retried_one_does_not_speak_fo
 ) -> None:
     refuse = [True]
 
-    @tools.registry.tool(retry=1)
+    @tools.registry.tool(deadline=30)
     def pay() -> None:
         if refuse:
-            raise NotStarted("no connection")
+            raise NotStarted("no connection", retry_after=60)  # later than its deadline
         tools.write()
         raise ConnectionResetError("no answer")
 

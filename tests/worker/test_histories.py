@@ -52,7 +52,8 @@ def test_each_attempt_leaves_its_own_exception_in_the_history(site: Site, caplog
         "JSONDecodeError",
         "StopIteration",
         "StopIteration",
-    ]
+        "StopIteration",
+    ], "of five attempts, and one more since nothing had started in the first"
     assert [one.get("message", "")[:9] for one in found[:3]] == ["busy", "odd lines", "Expecting"]
     assert {one["file"] for one in found} == {__file__}
     lines = Path(__file__).read_text().splitlines()
