@@ -12,6 +12,7 @@ from tests.support.crash_site import CrashSite
 from tests.support.wait import wait_until
 from toolonce.store.operators import Seen, Word, retry
 from toolonce.store.states import State
+from toolonce.worker.readback import GONE_AFTER_MS
 
 
 @pytest.fixture
@@ -68,3 +69,22 @@ def test_it_says_that_nothing_was_entered_where_nobody_else_could_know(place: Cr
     assert failure
     assert (failure.code, failure.effect) == ("not_entered", "none")
     assert place.ledger.entries(first) == 0
+
+
+def test_it_does_not_enter_what_was_read_back_as_absent_and_ran_again(place: CrashSite) -> None:
+    """faults 10: ten minutes after the call became unknown, its read-back is asked although nobody knows of the other
+    process: one of another host may never be known to be gone."""
+    first, stopped = _stopped_before_entry(place, "again")
+    waits = "is not known to be gone"
+    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its read-back waits")
+    record = place.store.space.record(first)
+    ten_minutes_ago = int(place.record(first).stored["changed_at"]) - GONE_AFTER_MS
+    place.store.redis.hset(record, "changed_at", ten_minutes_ago)
+    wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "read back, and run again by the other one")
+    stopped.resume()
+    stopped.drain()
+
+    assert place.ledger.entries(first) == 1
+    assert place.ledger.effects(first) == 1
+    assert place.state(first) is State.SUCCEEDED
+    assert "its lease ran out before its handler was entered" in stopped.output

@@ -121,13 +121,13 @@ after_settle             S1  S1  S1  S1  S1
 in_renew                 S1  S1  S1  S1  S1
 in_recovery              S1  S1  U1  U1  S1
 """,
-    # before_begin: `begin` is refused, so the handler ends before its effect; only a declared begin is believed.
+    # What was admitted goes on: only new calls and reports of progress are refused for want of memory.
     Death.MEMORY_FULL: """
 before_admit             S1  S1  S1  S1  S1
 after_admit_reply_lost   S1  S1  S1  S1  S1
 after_blmove             S1  S1  S1  S1  S1
 after_claim              S1  S1  S1  S1  S1
-before_begin             S1  S1  U0  S1  F0
+before_begin             S1  S1  S1  S1  S1
 after_effect             S1  S1  S1  S1  S1
 before_settle            S1  S1  S1  S1  S1
 after_settle             S1  S1  S1  S1  S1
