@@ -55,10 +55,15 @@ local function pause_deadline(call)
   end
 end
 
--- Let a queued call wait without a pointer, at its old place, at `place`, or last.
+-- Let a queued call wait without a pointer, at its old place, at `place`, or last. Where a pointer comes twice, it may
+-- wait already: for something else, or until a moment that has passed.
 local function park(call, queue, limit, place)
-  place = place or redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('INCR', root .. 'pushes')
+  local before = root .. 'waiting:' .. (fields(call, 'waits')[1] or '')
+  place = place or redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('ZSCORE', before, call)
+    or redis.call('INCR', root .. 'pushes')
   redis.call('ZREM', root .. 'pushed:' .. queue, call)
+  redis.call('ZREM', root .. 'delayed', call)
+  redis.call('ZREM', before, call)
   redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
   redis.call('SADD', root .. 'crowded', limit)
   redis.call('HSET', record_of(call), 'waits', limit)

@@ -203,3 +203,34 @@ def test_a_lifted_limit_is_gone_and_a_negative_one_is_refused(scene: Scene) -> N
         limit(scene.space, {"tenant:acme": -1})
     with pytest.raises(ValueError, match="tool:<name> or tenant:<name>"):
         limit(scene.space, {"acme": 1})
+
+
+def test_a_pointer_that_comes_twice_leaves_the_call_waiting_in_one_place_and_in_its_turn(scene: Scene) -> None:
+    """The first delivery of the pointer finds the tenant full, the second one the tool; the audit looks at both."""
+    scene.run(publish(scene.space, [READ_ONE]))
+    scene.run(limit(scene.space, {"tenant:acme": 1}))
+    of_tenant = scene.start("a", tenant="acme")
+    first = scene.submit("b", of=READ_ONE, tenant="acme")
+    assert claim_next(scene) == NotRun("parked", "tenant:acme")
+    of_tool = scene.start("c", of=READ_ONE)
+    second = scene.submit("d", of=READ_ONE)
+    assert claim_next(scene) == NotRun("parked", "tool:look")
+    assert scene.claim(scene.record(first).stored["ikey"]) == NotRun("parked", "tool:look")
+    scene.settle(of_tenant)
+    scene.settle(of_tool)
+    run = scene.take()
+    assert run.call == first
+    scene.settle(run)
+    assert scene.take().call == second
+
+
+def test_a_delayed_call_whose_pointer_comes_twice_waits_for_its_slot_alone(scene: Scene) -> None:
+    """Its wait is over, and the sweep has not come yet, when an old pointer of it is claimed."""
+    scene.run(publish(scene.space, [READ_ONE]))
+    delayed = scene.start("a", of=READ_ONE)
+    scene.retry_later(delayed, 1_000)
+    scene.start("b", of=READ_ONE)
+    scene.store.advance(1_000)
+    assert scene.claim(scene.record(delayed.call).stored["ikey"]) == NotRun("parked", "tool:look")
+    scene.tick()
+    assert scene.queued_jobs() == []
