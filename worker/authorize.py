@@ -14,7 +14,7 @@ from typing import Any
 from .call import Call
 from .ends import told
 
-_UNCHECKED = "the rules for this tool could not be checked"
+UNCHECKED = "the rules for this tool could not be checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def consult(
     """
     if rules.lack_a_hook:
         call.logger.error("the tool leaves its approval to a hook, and there is none here; denied")
-        return Deny(_UNCHECKED)
+        return Deny(UNCHECKED)
     asked: Decision = Ask() if rules.approval == "always" else Allow()
     for hook in rules.hooks:
         heard = _hear(hook, call, copy, wait)
@@ -97,19 +97,19 @@ def _hear(hook: Hook, call: Call, copy: Callable[[], dict[str, Any]], wait: Wait
         return _read(call, wait(said, call.remaining) if inspect.isawaitable(said) else said)
     except BaseException:  # as for handlers: a hook that raises SystemExit denies its call, and ends nothing else
         call.logger.exception("the authorize hook failed; denied")  # without secrets: the hook sees them in clear
-        return Deny(_UNCHECKED)
+        return Deny(UNCHECKED)
 
 
 def _read(call: Call, said: Any) -> Decision:
     match said:
-        case None | True | Allow():
-            return Allow()
         case False:
             return Deny()
         case Deny(reason):
             return Deny(told(reason, call.secrets))
-        case Ask():
+        case Ask():  # before Allow: a class of the user's may be both
             return said
+        case None | True | Allow():
+            return Allow()
     what = f"the class {said.__name__}" if isinstance(said, type) else f"a value of type {type(said).__name__}"
     call.logger.error("the authorize hook answered with %s; denied: answer with Allow(), Deny(), Ask(), ...", what)
-    return Deny(_UNCHECKED)
+    return Deny(UNCHECKED)

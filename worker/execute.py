@@ -16,14 +16,14 @@ from ..store.outcomes import Failure
 from ..store.specs import Effect
 from ..store.states import State
 from .attempt import Attempt, Desk
-from .authorize import Allow, Ask, Deny, Wait, consult
+from .authorize import UNCHECKED, Allow, Ask, Decision, Deny, Wait, consult
 from .ends import End, Kind, named
 from .lease import Hold
 from .persist import Sends
 from .policy import cancelled, effect_so_far
 from .preparing import GiveBack, Ready, Refuse, prepare, refuse, strictest
 from .registry import Registry
-from .running import Runner
+from .running import Abandoned, InThread, Runner
 from .spans import HandlerSpan
 from .tool import Isolation
 from .tracebacks import traceback_of
@@ -35,10 +35,13 @@ _AWAITS_REPLICAS = GiveBack("replicas")
 class Executor:
     """Executes runs, each in the thread that asks; one per process."""
 
-    def __init__(self, desk: Desk, registry: Registry, runners: Mapping[Isolation, Runner], *, wait: Wait) -> None:
+    def __init__(
+        self, desk: Desk, registry: Registry, in_thread: InThread, others: Mapping[Isolation, Runner], *, wait: Wait
+    ) -> None:
         self._desk = desk
         self._registry = registry
-        self._runners = runners
+        self._in_thread = in_thread
+        self._runners: dict[Isolation, Runner] = {**others, Isolation.THREAD: in_thread}
         self._wait = wait
 
     def execute(self, run: Run, sends: Sends, *, asked_at: float, enough: bool = True) -> None:
@@ -46,7 +49,7 @@ class Executor:
         `enough` whether enough replicas have the claim.
 
         Raises:
-            Abandoned: the handler overran its limit and this thread was replaced; it has to end.
+            Abandoned: the handler, or the hook, overran the limit and this thread was replaced; it has to end.
         """
         hold = self._desk.leases.hold(run, asked_at)
         try:
@@ -69,7 +72,7 @@ class Executor:
             self._close(run, hold, _AWAITS_REPLICAS, sends)
             return
         attempt = Attempt(self._desk, run, hold, ready)
-        barred = self._ask(attempt, ready) or self._too_late(hold, sends)
+        barred = self._ask(attempt, ready) or self._too_late(hold, sends) or _stopped_meanwhile(hold)
         if barred:
             self._close(run, hold, barred, sends)
             return
@@ -109,12 +112,22 @@ class Executor:
         return strict, enough or strict.effect is not Effect.MUTATING
 
     def _ask(self, attempt: Attempt, ready: Ready) -> GiveBack | Refuse | None:
-        rules, approved = self._registry.rules(ready.tool), attempt.run.approved
-        match consult(rules, attempt.entry.call, ready.copy_values, approved=approved, wait=self._wait):
+        rules, run = self._registry.rules(ready.tool), attempt.run
+        not_run = "not run" if run.attempt == 1 else "not run again"
+
+        def ask() -> Decision:
+            return consult(rules, attempt.entry.call, ready.copy_values, approved=run.approved, wait=self._wait)
+
+        def give_up(sends: Sends) -> None:
+            self._close(run, attempt.hold, refuse(Failure("denied", f"{not_run}: {UNCHECKED} in time")), sends)
+
+        said, in_time = self._in_thread.within(attempt, ask, give_up) if rules.hooks else (ask(), True)
+        if not in_time:  # a hook that hangs holds no slot and no call for ever
+            raise Abandoned
+        match said:
             case Allow():
                 return None
             case Deny(reason):
-                not_run = "not run" if attempt.run.attempt == 1 else "not run again"
                 return refuse(Failure("denied", f"{not_run}: {reason}"))
             case Ask():
                 return GiveBack("approval", ready.tool.spec.approval_ms)
@@ -165,3 +178,8 @@ class Executor:
             _LOG.error("call %s: %s", run.call, error)
         finally:
             desk.leases.drop(hold)
+
+
+def _stopped_meanwhile(hold: Hold) -> Refuse | None:
+    """Someone asked for a stop while the hook was asked: what has not been entered is not entered any more."""
+    return Refuse(cancelled(hold.run).ending) if hold.standing == "cancel" else None

@@ -160,18 +160,15 @@ class Process:
         finally:
             self._stop()
             heart.stop()
-            registered.leave()
+            registered.leave(is_idle=not (self._slots.busy or self._tally.abandoned))
 
     def _start(self) -> None:
-        runners: dict[Isolation, Runner] = {
-            Isolation.THREAD: InThread(self._limits, self._slots.replace),
-            Isolation.ASYNC: self._loop,
-            Isolation.PROCESS: self._stable,
-        }
+        in_thread = InThread(self._limits, self._slots.replace)
+        others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._stable}
         for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
             part.start()
         self._sweep.start(self._queues, self._registry, keys=self._desk.keyring.ids, has_room=lambda: self.has_room)
-        executor = Executor(self._desk, self._registry, runners, wait=self._loop.wait_for)
+        executor = Executor(self._desk, self._registry, in_thread, others, wait=self._loop.wait_for)
         self._slots.start(executor, self._options.concurrency)
 
     def _until_told(self, signals: Signals) -> int:

@@ -99,10 +99,10 @@ class RegisteredWorker(BaseWorker):
             pipe.execute()
         self._state = state
 
-    def leave(self) -> None:
-        """Disappear from RQ's lists."""
+    def leave(self, *, is_idle: bool) -> None:
+        """Disappear from RQ's lists. Only where no handler is left inside does that say that this process is gone."""
         try:
-            if self.identity:
+            if self.identity and is_idle:
                 self.connection.set(self.identity[0], ENDED, ex=IDENTITY_KEPT_S)
             self.teardown()  # type: ignore[no-untyped-call]
         except (RedisError, OSError) as error:

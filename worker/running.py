@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .attempt import Attempt
 from .ends import End, Kind
@@ -22,6 +22,7 @@ from .limits import Limits
 from .persist import Sends
 
 _LOG = logging.getLogger("toolonce.worker")
+T = TypeVar("T")
 
 
 class Runner(Protocol):
@@ -53,22 +54,29 @@ class InThread:
 
     def enter(self, attempt: Attempt) -> End:
         entry = attempt.entry
-        if entry.call.limit_at is None:
-            return enter(entry)
-        first_word, thread = threading.Lock(), threading.current_thread()
-
-        def give_up() -> None:
-            if first_word.acquire(blocking=False):
-                _LOG.warning("call %s: %s; its thread is given up", attempt.run.call, overrun(entry).message)
-                self._replace(thread, lambda sends: attempt.conclude(overrun(entry), sends))
-
-        watched = self._limits.watch(entry.call.limit_at, give_up)
-        end = enter(entry)
-        self._limits.let_go(watched)
-        if first_word.acquire(blocking=False):
+        end, in_time = self.within(attempt, lambda: enter(entry), lambda sends: attempt.conclude(overrun(entry), sends))
+        if in_time:
             return end
         attempt.late(end)
         raise Abandoned
+
+    def within(self, attempt: Attempt, work: Callable[[], T], give_up: Callable[[Sends], None]) -> tuple[T, bool]:
+        """What `work` of the user's returns, and whether it came before the attempt's run limit. If not, this thread's
+        place has gone to another one, which has done `give_up`, and this one has to end."""
+        entry = attempt.entry
+        if entry.call.limit_at is None:
+            return work(), True
+        first_word, thread = threading.Lock(), threading.current_thread()
+
+        def at_limit() -> None:
+            if first_word.acquire(blocking=False):
+                _LOG.warning("call %s: %s; its thread is given up", attempt.run.call, overrun(entry).message)
+                self._replace(thread, give_up)
+
+        watched = self._limits.watch(entry.call.limit_at, at_limit)
+        done = work()
+        self._limits.let_go(watched)
+        return done, first_word.acquire(blocking=False)
 
 
 class OnLoop:

@@ -96,7 +96,12 @@ class _Sly:
     __hash__ = object.__hash__
 
 
+class _Both(Deny, Allow):
+    """Whoever makes such a class may mean either."""
+
+
 DENYING: dict[str, Any] = {
+    "Deny and Allow at once": _said(_Both()),
     "async function": _async_deny,
     "partial of an async function": functools.partial(_async_deny),
     "object with an async __call__": _Denies(),
