@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from ..store.project import FOLDER, find_project
+from ..store.project import FOLDER, find_project, user_folder
 from . import render, server_process
 from .data_folder import DataFolder, Lock, folder_errors, open_folder
 from .errors import NoStoreHere, ServerNotStarted
@@ -52,6 +52,11 @@ def project_server(*, create: bool = False) -> EmbeddedServer:
             project.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if project.folder.name == FOLDER:
                 (project.folder / ".gitignore").write_text("*\n")  # nothing of it is for a repository
+    if create and project.folder == user_folder():
+        render.say(
+            f"toolonce: this folder is in no project, so its store is the one in {project.folder}, which all such "
+            f"folders of yours share; `mkdir {FOLDER}`, or a pyproject.toml, gives this one a store of its own"
+        )
     return ensure_server(project.data)
 
 

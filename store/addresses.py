@@ -5,6 +5,9 @@ redis://host:port/db, rediss:// (TLS), unix://path?db=, as redis-py reads them; 
     redis+sentinel://user:password@host:26379,host:26379/service/db?sentinel_password=...
     rediss+sentinel://...                                           TLS to the Sentinels and to the server
 
+Of redis-py's options a URL may name those of OPTIONS, and no others: how replies are read and what is sent again is
+decided here, and an option or a database that redis-py would pass over must not lead to another store.
+
 A connection of a Sentinel pool asks for the primary whenever it connects, and counts a demoted primary's refusal as a
 lost connection, so that our re-sending finds the new one. redis-py's own class (8.1) asks only in `connect`, and not
 when a lost connection is opened again by the next command: it would go to localhost.
@@ -15,7 +18,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import redis
 import redis.asyncio as aioredis
@@ -29,7 +32,13 @@ from redis.sentinel import (
 )
 
 SENTINEL_PORT = 26379
+_QUOTING = "in a password write '/' as %2F, '#' as %23, '?' as %3F and '@' as %40"
 _SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
+_TLS_OPTIONS = {
+    "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
+    "ssl_ciphers", "ssl_min_version",
+}  # fmt: skip
+OPTIONS = {"db", "username", "password", "client_name", "socket_timeout", "socket_connect_timeout", "socket_keepalive"}
 _TEXT_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "client_name")
 
 
@@ -44,19 +53,57 @@ class Watched:
     sentinel_options: dict[str, Any] = field(default_factory=dict)
 
 
+def split(url: str) -> SplitResult:
+    """The parts of a URL.
+
+    Raises:
+        ValueError: it cannot be read; the message never holds a piece of it, since that may be of a password.
+    """
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in _SCHEMES:
+            parts.port  # noqa: B018  # looks at it
+    except ValueError:
+        raise ValueError(f"host and port cannot be told apart; {_QUOTING}") from None
+    loose = parts.path if "@" in parts.netloc else parts.path + parts.query
+    if parts.fragment or (parts.scheme != "unix" and "@" in loose):
+        raise ValueError(f"host and port cannot be told apart; {_QUOTING}")
+    return parts
+
+
+def require_plain(url: str) -> None:
+    """Refuse what redis-py would take for something else, or pass over.
+
+    Raises:
+        ValueError: a database that is no number, or an option that is not ours to give.
+    """
+    parts = split(url)
+    known = OPTIONS | _TLS_OPTIONS if parts.scheme == "rediss" else OPTIONS
+    for name, _ in parse_qsl(parts.query):
+        if name in _TLS_OPTIONS - known:
+            raise ValueError(f"the option {name!r} is for rediss://")
+        if name not in known:
+            raise ValueError(f"unknown option {name!r}; there are {', '.join(sorted(known))}")
+    database = parts.path.strip("/")
+    if parts.scheme != "unix" and database and not _is_number(database):
+        raise ValueError(f"the database {database!r} is no number")
+
+
 def read_sentinel_url(url: str) -> Watched | None:
     """The parts of a Sentinel URL; None for any other.
 
     Raises:
         ValueError: it is one, and something of it is missing or unknown.
     """
-    parts = urlsplit(url)
+    parts = split(url)
     if parts.scheme not in _SCHEMES:
         return None
     credentials, _, hosts = parts.netloc.rpartition("@")
     service, _, db = parts.path.strip("/").partition("/")
     if not hosts or not service:
         raise ValueError("a Sentinel URL needs hosts and a service: redis+sentinel://host:26379,host:26379/service/0")
+    if db and not _is_number(db):
+        raise ValueError(f"the database {db!r} is no number")
     tls = _SCHEMES[parts.scheme]
     options: dict[str, Any] = {"db": int(db or 0), **_credentials(credentials)}
     sentinel_options: dict[str, Any] = {"ssl": True} if tls else {}
@@ -128,6 +175,7 @@ def open_pool(url: str, **options: Any) -> redis.ConnectionPool:
     """
     watched = read_sentinel_url(url)
     if watched is None:
+        require_plain(url)
         return redis.ConnectionPool.from_url(url, **options)
     manager = Sentinel(watched.sentinels, sentinel_kwargs=_patient(watched, options))  # type: ignore[no-untyped-call]
     kwargs = {**options, **watched.options, "connection_class": _Tls if watched.tls else _Plain}
@@ -152,6 +200,7 @@ def open_async_pool(url: str, **options: Any) -> aioredis.ConnectionPool:
     """The same for asyncio."""
     watched = read_sentinel_url(url)
     if watched is None:
+        require_plain(url)
         return aioredis.ConnectionPool.from_url(url, **options)
     manager = aio.Sentinel(watched.sentinels, sentinel_kwargs=_patient(watched, options))  # type: ignore[no-untyped-call]
     kwargs = {**options, **watched.options, "connection_class": _AsyncTls if watched.tls else _AsyncPlain}
@@ -174,6 +223,12 @@ def _credentials(text: str) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
+    if colon and not _is_number(port):
+        raise ValueError(f"a Sentinel URL has a port that is no number; {_QUOTING}")
     return (host, int(port)) if colon else (text, SENTINEL_PORT)

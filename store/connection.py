@@ -45,6 +45,7 @@ pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignme
 LOST = (RedisConnectionError, RedisTimeoutError, OSError)
 CLUSTER = "this is a Redis Cluster node; toolonce needs one primary: a server without cluster mode, Sentinel or managed"
 _CLUSTERED = (AskError, ClusterDownError, ClusterCrossSlotError, TryAgainError)  # MOVED is a kind of ASK there
+_MISNAMED = "DB index is out of range"
 _WAIT = wait_random_exponential(multiplier=0.02, max=1.0)
 
 
@@ -253,8 +254,15 @@ def unserved(error: RedisError | OSError) -> str:
     return f"no answer from Redis: {why}"
 
 
-def unsafe(error: ResponseError) -> ResponseError | StoreUnsafe:
-    """What a node of a cluster says to commands that it will not serve, as our error; any other error as it is."""
+def unsafe(error: ResponseError) -> ResponseError | StoreUnsafe | StoreUnavailable:
+    """What a node of a cluster says to commands that it will not serve, and what shows that the URL means another one,
+    as our errors; any other error as it is."""
+    if str(error).startswith(_MISNAMED):
+        return StoreUnavailable(f"{refused(error)}; see the end of the URL: redis://HOST:6379/DATABASE")
+    if "unknown command 'SENTINEL'" in str(error):
+        return StoreUnavailable(
+            "no Sentinel answers there, but a server; its own URL begins with redis:// or rediss://"
+        )
     is_clustered = isinstance(error, _CLUSTERED) or "keys that do not hash to the same slot" in str(error)
     return StoreUnsafe(CLUSTER) if is_clustered else error
 
@@ -272,5 +280,6 @@ def place_of(url: str, space: Namespace) -> str:
 
 
 def without_password(url: str) -> str:
-    """A URL as it may be shown and logged."""
-    return re.sub(r"(?<=://)[^/]*@", "***@", url)
+    """A URL as it may be shown and logged; also one that cannot be read."""
+    shown = re.sub(r"(?<=://)[^/].*@", "***@", url)
+    return re.sub(r"(?<=password=)[^&]*", "***", shown)

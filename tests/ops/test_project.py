@@ -16,7 +16,7 @@ from tests.support.command_line import CommandLine
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
-from toolonce.ops.embedded import EmbeddedServer, ensure_server
+from toolonce.ops.embedded import EmbeddedServer, ensure_server, project_server
 from toolonce.store.connection import Connection
 from toolonce.store.errors import StoreMisuse
 from toolonce.store.project import FOLDER, find_project, user_folder
@@ -248,3 +248,19 @@ def test_up_makes_the_projects_store_which_git_does_not_see_and_the_harness_find
     assert (root / FOLDER / "server" / "server.json").exists()
     status = ["git", "status", "--porcelain", "-uall"]
     assert FOLDER not in subprocess.run(status, cwd=root, capture_output=True, text=True, check=True).stdout
+
+
+def test_up_says_that_a_folder_in_no_project_shares_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """faults 21: two folders without a pyproject.toml have one store; `mkdir .toolonce` parts them."""
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    monkeypatch.chdir(loose)
+    project_server(create=True).stop()
+    assert "mkdir .toolonce" in capsys.readouterr().err
+
+    (loose / FOLDER).mkdir()
+    project_server(create=True).stop()
+    assert "mkdir" not in capsys.readouterr().err
+    assert find_project().folder == loose / FOLDER

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
-from tests.support.sentinel import Failover
+from tests.support.sentinel import Failover, free_port
 from tests.support.tls import TlsDoor
 from toolonce.store.addresses import read_sentinel_url
 from toolonce.store.async_connection import AsyncConnection
-from toolonce.store.connection import Connection, Patience
+from toolonce.store.connection import Connection, Patience, without_password
 from toolonce.store.errors import StoreUnavailable
 from toolonce.store.specs import publish, published
 
@@ -35,6 +37,61 @@ def test_tls_is_asked_of_sentinels_and_server_alike() -> None:
     assert watched.tls
     assert watched.options["ssl_ca_certs"] == "/ca.pem"
     assert watched.sentinel_options == {"ssl": True, "ssl_ca_certs": "/ca.pem"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://h/abc", "redis://h/0/1", "redis://h?foo=1", "redis://h?protocol=3", "redis://h?decode_responses=true",
+        "redis://h?retry_on_timeout=true", "redis://h?ssl_cert_reqs=none", "redis+sentinel://h/calls/x",
+    ],
+)  # fmt: skip
+def test_a_url_that_would_lead_elsewhere_or_change_how_replies_are_read_is_refused(url: str) -> None:
+    """faults 21: redis-py takes database 0 for `/abc`, and 1 for `/0/1`."""
+    with pytest.raises(ValueError, match=r"database|option"):
+        Connection(url)
+    with pytest.raises(ValueError, match=r"database|option"):
+        AsyncConnection(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://u:12/geheim@h", "redis://u:geheim/x@h", "redis://u:12#geheim@h", "redis://u:12?geheim=1@h",
+        "redis://[u:geheim@h", "redis://h?password=geheim&username=u", "redis+sentinel://h/s/0?sentinel_password=geheim",
+        "redis+sentinel://u:geheim/x@h:26379/calls", "rediss://h?ssl_password=geheim",
+    ],
+)  # fmt: skip
+def test_no_part_of_a_password_is_shown_wherever_the_url_holds_it(url: str) -> None:
+    assert "geheim" not in without_password(url)
+    assert "geheim" not in what_is_said_of(url)
+
+
+def test_a_database_or_a_sentinel_that_is_not_there_is_an_unreachable_store() -> None:
+    """faults 23: clients raised redis-py's errors."""
+    host = f"127.0.0.1:{free_port()}"
+    with RealServer(port=host.rpartition(":")[2], bind="127.0.0.1"):
+        for url, words in ((f"redis://{host}/999999", "DATABASE"), (f"redis+sentinel://{host}/calls", "no Sentinel")):
+            with closing(Connection(url)) as connection, pytest.raises(StoreUnavailable, match=words):
+                connection.command("PING")
+            with pytest.raises(StoreUnavailable, match=words):
+                asyncio.run(asked(url))
+
+
+async def asked(url: str) -> None:
+    connection = AsyncConnection(url)
+    try:
+        await connection.command("PING")
+    finally:
+        await connection.close()
+
+
+def what_is_said_of(url: str) -> str:
+    """The name of the store, or why the URL cannot be read."""
+    try:
+        return Connection(url).place
+    except ValueError as error:
+        return "".join(traceback.format_exception(error)).partition("ValueError")[2]
 
 
 @pytest.mark.parametrize("url", ["redis://a/0", "rediss://a", "unix:///a"])
