@@ -51,7 +51,7 @@ class Project:
 
     @property
     def exists(self) -> bool:
-        return self.data.is_dir()
+        return os.path.isdir(self.data)  # and not Path.is_dir, which raises where we may not look
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def find_project(start: Path | None = None) -> Project:
     above = [start.resolve(), *start.resolve().parents] if start else _above_here()
     for folder in above:
         candidate = folder / FOLDER
-        if candidate.is_dir():
+        if os.path.isdir(candidate):
             if _is_own(candidate):
                 return Project(candidate, tuple(passed))
             passed.append(candidate)
@@ -153,9 +153,9 @@ def _is_own(folder: Path) -> bool:
 
 
 def _beside_pyproject(above: list[Path]) -> Path | None:
-    repository = next((at for at, folder in enumerate(above) if (folder / ".git").exists()), None)
+    repository = next((at for at, folder in enumerate(above) if os.path.exists(folder / ".git")), None)
     inside = above if repository is None else above[: repository + 1]
-    found = [folder for folder in inside if (folder / "pyproject.toml").is_file()]
+    found = [folder for folder in inside if os.path.isfile(folder / "pyproject.toml")]
     if not found:
         return None
     return found[0] if repository is None else found[-1]

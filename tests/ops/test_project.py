@@ -264,3 +264,20 @@ def test_up_says_that_a_folder_in_no_project_shares_its_store(
     project_server(create=True).stop()
     assert "mkdir" not in capsys.readouterr().err
     assert find_project().folder == loose / FOLDER
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_folder_that_one_may_not_look_into_holds_no_store_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """faults 21: a service whose HOME is root's, or that runs below a closed folder, got a bare PermissionError."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_DATA_HOME", str(closed / "data"))
+    os.seteuid(65534)
+    try:
+        assert not find_project(closed / "inner").exists
+        with pytest.raises(StoreMisuse, match="no store here"):
+            find_project(closed / "inner").running_url()
+    finally:
+        os.seteuid(0)
