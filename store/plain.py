@@ -18,8 +18,8 @@ DEEPEST = 100
 # line and paragraph separators, bidi controls, zero-width and other format marks, tags, halves of surrogate pairs.
 # The joiners U+200C and U+200D stay: words of several scripts, and emoji, are spelled with them.
 UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    r"\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 

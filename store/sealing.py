@@ -43,6 +43,10 @@ class Sealer:
             arguments = _change(arguments, path.split("."), partial(self._sealed, f"arguments.{path}"))
         return clear(arguments)
 
+    def seal_whole(self, arguments: Any) -> Any:
+        """Arguments that do not fit, as one token: a secret may stand in any place of them."""
+        return self._sealed("arguments.", arguments).value
+
     def seal_result(self, value: Any, paths: Iterable[str], rest: _Change = lambda value: value) -> Any:
         """The same for fields of a result; `rest` changes what is not sealed, and passes over what is no JSON."""
         for path in _outermost(paths):

@@ -117,7 +117,7 @@ class Judge:
         return NewCall(
             identity=identity,
             tool=call.tool,
-            arguments=self._stored_arguments(call, spec, asked),
+            arguments=self._stored_arguments(call, spec, asked, is_refused=refusal is not None),
             position=position,
             call_id=call.call_id,
             spec=spec,
@@ -156,12 +156,15 @@ class Judge:
             return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")
         return judge_here(spec.schema, arguments)
 
-    def _stored_arguments(self, call: Asked, spec: ToolSpec | None, arguments: Any) -> str:
+    def _stored_arguments(self, call: Asked, spec: ToolSpec | None, arguments: Any, *, is_refused: bool) -> str:
         if call.rejected:
             # Text that could not be read may hold a secret in any place; nobody needs it again.
             return json.dumps({"$rejected": "" if spec and spec.secret else call.arguments})
         if spec and spec.secret:
-            arguments = self._sealer(spec).seal_arguments(arguments, spec.secret)
+            sealer = self._sealer(spec)
+            if is_refused:
+                return json.dumps(sealer.seal_whole(call.named_arguments), separators=(",", ":"))
+            arguments = sealer.seal_arguments(arguments, spec.secret)
         return json.dumps(arguments, separators=(",", ":"))
 
     def _lanes(self, call: Asked, spec: ToolSpec) -> tuple[str, ...]:

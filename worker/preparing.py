@@ -56,9 +56,13 @@ class Ready:
         if not self.tool.has_secrets:
             return result
         seal = Sealer(keyring, run.tenant, run.tool).seal_result
-        return protect(
-            *result, self.tool.result_limit, lambda value: seal(value, spec.secret_result, self.secrets.scrub_value)
-        )
+
+        def change(value: Any) -> Any:
+            # What the tool declares secret of its result is so in all of it: in an example, in a text that is JSON.
+            secrets = Secrets.of([*self.secrets.texts, *values_at(_read_text(value), spec.secret_result)])
+            return seal(value, spec.secret_result, secrets.scrub_value)
+
+        return protect(*result, self.tool.result_limit, change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,16 @@ def prepare(run: Run, registry: Registry, keyring: Keyring) -> Ready | GiveBack 
         # Another version may take what this one cannot: then the call waits for such a worker.
         return refuse(values) if run.version == tool.spec.version else GiveBack("no_worker")
     return Ready(tool, named, values, secrets)
+
+
+def _read_text(value: Any) -> Any:
+    """What a text that is JSON says; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def strictest(run: Run, spec: ToolSpec) -> Run:

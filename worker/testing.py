@@ -120,7 +120,7 @@ class _Rehearsal:
         trial = self.trial
         while trial.state is State.QUEUED and self._permitted(ready):
             trial.attempts += 1
-            self._attempt(ready.values, fault if trial.attempts == at_attempt else Fault.NONE)
+            self._attempt(ready, fault if trial.attempts == at_attempt else Fault.NONE)
             self._read_back(ready.values)
 
         def approved() -> None:
@@ -132,7 +132,7 @@ class _Rehearsal:
 
     def _permitted(self, ready: Ready) -> bool:
         """As between a claim and the entry in a worker: nothing of it counts as an attempt."""
-        call = context_of(self._run(), None, _Line(Fault.NONE))
+        call = context_of(self._run(), None, _Line(Fault.NONE), ready.secrets)
         match consult(rules_of(self.tool), call, ready.copy_values, approved=self.approved):
             case Deny(reason):
                 self._move(State.REFUSED, "denied", failure=Failure("denied", f"not run: {reason}"))
@@ -143,12 +143,12 @@ class _Rehearsal:
             case _:
                 return True
 
-    def _attempt(self, values: dict[str, Any], fault: Fault) -> None:
+    def _attempt(self, ready: Ready, fault: Fault) -> None:
         run, line = self._run(), _Line(fault)
         if fault is Fault.CRASH_BEFORE_EFFECT and not run.begins:
             self._lose(line.begun, "the worker died after its claim")
             return
-        end = self._enter(Entry(self.tool, values, context_of(run, None, line)))
+        end = self._enter(Entry(self.tool, ready.values, context_of(run, None, line, ready.secrets)))
         if line.died:
             self._lose(line.begun, "the worker died before begin was written")
         elif fault is Fault.CRASH_AFTER_EFFECT:

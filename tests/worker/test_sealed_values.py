@@ -212,3 +212,42 @@ def test_where_a_sealed_result_opens_is_declared_well_or_not_at_all(declared: An
 
         @Registry().tool(secret_result=declared)
         def login() -> None: ...
+
+
+def test_arguments_that_do_not_fit_leave_no_secret_in_clear(site: Site, own_server: RealServer) -> None:
+    """faults 1: in a text in place of an object, and under another name"""
+    marks = ("MARK-as-a-text", "MARK-under-another-name")
+    tools = Registry()
+
+    @tools.tool(secret="auth.token", schema={"type": "object", "properties": {"auth": {"type": "object"}}})
+    def fetch(auth: dict[str, Any]) -> str:
+        return "fetched"
+
+    with site.worker_here(tools):
+        outcomes = (
+            told(site, "fetch", auth=json.dumps({"token": marks[0]})),
+            told(site, "fetch", auth="none", Token=marks[1]),
+        )
+
+    assert [outcome.state for outcome in outcomes] == [State.REFUSED, State.REFUSED]
+    assert not [mark for mark in marks if mark in "\n".join(everything_stored(own_server))]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_what_a_result_declares_secret_is_in_clear_nowhere_in_it(
+    site: Site, own_server: RealServer, *, as_text: bool
+) -> None:
+    """faults 1"""
+    tools = Registry()
+
+    @tools.tool(secret_result="token")
+    def login(user: str) -> Any:
+        result = {"token": CLEAR, "example": f"curl -H 'Authorization: Bearer {CLEAR}'"}
+        return json.dumps(result) if as_text else result
+
+    with site.worker_here(tools):
+        outcome = told(site, "login", user="bob")
+
+    assert outcome.state is State.SUCCEEDED
+    assert CLEAR not in repr(outcome)
+    assert not [text for text in everything_stored(own_server) if CLEAR in text]
