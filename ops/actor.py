@@ -31,8 +31,15 @@ def add_options(parser: argparse.ArgumentParser, *, reason_required: bool = Fals
 
 
 def word_of(args: argparse.Namespace) -> Word:
-    """The word under which a command acts; without a request id of its own it gets a new one, for our own re-sends."""
-    return Word(args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
+    """The word under which a command acts; without a request id of its own it gets a new one, for our own re-sends.
+
+    Raises:
+        UnicodeEncodeError: something that was typed is no UTF-8 text.
+    """
+    word = Word(args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
+    for typed in (word.actor, word.reason, word.request_id):
+        typed.encode()  # half a surrogate pair is a mistake of typing: said, not stored as another character
+    return word
 
 
 def secrets_of(found: Record) -> Secrets:
