@@ -36,10 +36,10 @@ def word_of(args: argparse.Namespace) -> Word:
     Raises:
         UnicodeEncodeError: something that was typed is no UTF-8 text.
     """
-    word = Word(args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
-    for typed in (word.actor, word.reason, word.request_id):
-        typed.encode()  # half a surrogate pair is a mistake of typing: said, not stored as another character
-    return word
+    words = (args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
+    for word in words:
+        word.encode()  # half a surrogate pair is a mistake of typing: said, not stored as another character
+    return Word(*words)
 
 
 def secrets_of(found: Record) -> Secrets:
