@@ -44,6 +44,7 @@ from .slots import Slots
 from .sweep import Sweep
 from .tally import Tally
 from .tool import Isolation
+from .unheard import without_texts
 
 _LOG = logging.getLogger("toolonce.worker")
 DEFAULT_LEASE_MS = 30_000
@@ -103,7 +104,7 @@ def run_worker(connection: Connection, registry: Registry, options: Options | No
     keyring = Keyring.from_environment()
     for warning in (*check_start(registry, options, keyring), *require(connection, options.durability)):
         _LOG.warning("%s", warning)
-    with Signals() as signals:
+    with Signals() as signals, without_texts(registry):
         return Process(connection, registry, options, keyring=keyring).live(signals)
 
 
