@@ -60,7 +60,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that talks to the store."""
     group = parser.add_argument_group("where the store is")
     group.add_argument(
-        "--redis", metavar="URL", help=f"redis://, rediss:// or unix://; else {REDIS}, else this project's own server"
+        "--redis",
+        metavar="URL",
+        help=f"redis://, rediss://, unix:// or redis+sentinel://; else {REDIS}, else this project's own server",
     )
     group.add_argument("--namespace", metavar="NAME", help=f"the installation; else {NAMESPACE}, else toolonce")
     group.add_argument(
