@@ -11,8 +11,10 @@ from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.store.keyring import VARIABLE, Keyring
-from toolonce.store.operators import Word
+from toolonce.store.operators import Seen, Word, resolve
+from toolonce.store.outcomes import Failure
 from toolonce.store.sealing import Sealer
+from toolonce.store.states import State
 
 KEYS = "a key of sixteen or more"
 HALF, WHOLE = os.fsdecode(b"see \xff.txt"), "see \ufffd.txt"
@@ -44,18 +46,19 @@ def test_an_operator_who_repeats_a_secret_stores_none(
     assert record.history[-1]["reason"] == "the log says ***"
 
 
-def test_words_that_are_no_utf_8_are_stored_with_a_mark_in_their_place(scene: LiveScene, toolonce: CommandLine) -> None:
-    """faults 24: file names come into command lines as they are."""
-    failed, queued = scene.unknown("a").call, scene.submit("b")
+def test_words_of_a_program_that_are_no_utf_8_are_stored_with_a_mark_in_their_place(scene: LiveScene) -> None:
+    """faults 24: the command line refuses them, and a program hears of no error that it could not have foreseen."""
+    run = scene.unknown("a")
+    space = scene.live.connection.space
 
-    done = toolonce("resolve", failed, "--failed", HALF, "--reason", HALF, "--actor", HALF)
-    assert (done.code, done.err) == (0, "")
-    assert toolonce("cancel", queued, "--reason", HALF).code == 0
+    scene.live.connection.run(
+        resolve(space, Seen(run.call, State.UNKNOWN, run.fence), Failure("resolved", HALF), Word(HALF, HALF, HALF))
+    )
 
-    record = scene.record(failed)
+    record = scene.record(run.call)
     assert record.failure
     assert record.failure.message == WHOLE
-    assert [scene.record(key).history[-1]["reason"] for key in (failed, queued)] == [WHOLE, WHOLE]
+    assert record.history[-1]["reason"] == WHOLE
     assert Word(HALF, HALF, HALF) == Word(WHOLE, WHOLE, WHOLE)
 
 
