@@ -27,6 +27,7 @@ _SHORTEST_CODED = 4
 _SHORTEST_IN_BASE64 = 6
 """Of less, three or four letters are left, which turn up in any picture."""
 _LONGEST_CODED = 16_384
+_LONGEST_NUMBER = 64
 _SHORTEST_LINE = 6
 _PLACES_KEPT = 64
 # What encodeURI and encodeURIComponent of JavaScript leave as it is, besides letters and digits.
@@ -204,6 +205,7 @@ def _coded(text: str) -> Iterator[str]:
     for once in escaped:
         yield from (once, _json(once), repr(once)[1:-1])
     raw = text.encode("utf-8", "surrogatepass")
+    yield from (raw.hex(":"), base64.b32encode(raw).decode().rstrip("="), *_grouped(text))
     yield from (repr(raw)[2:-1], raw.hex(), html.escape(text), html.escape(text, quote=False), shlex.quote(text))
     yield from (quote(raw), quote(raw, safe=""), quote_plus(raw), quote(raw, safe=_URI), quote(raw, safe=_COMPONENT))
     yield from (quote(once, errors="replace") for once in escaped if once != text)
@@ -213,6 +215,14 @@ def _coded(text: str) -> Iterator[str]:
         whole = base64.b64encode(bytes(shift) + raw).decode().rstrip("=")
         cut = whole[(0, 2, 3)[shift] : len(whole) - ((shift + len(raw)) % 3 > 0)]
         yield from (cut, cut.replace("+", "-").replace("/", "_"))
+
+
+def _grouped(text: str) -> Iterator[str]:
+    """A number as people write it: in thousands, or in fours as on a card. (Blanks count for nothing anyway.)"""
+    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER:
+        thousands = f"{int(text):,}"
+        yield from (thousands, *(thousands.replace(",", mark) for mark in "._'"))
+        yield "-".join(text[at : at + 4] for at in range(0, len(text), 4))
 
 
 def _json(text: str) -> str:

@@ -107,3 +107,19 @@ def test_what_holds_no_secret_knows_none() -> None:
     assert Secrets.of([], declared=True)
     assert Secrets.of([True, None, "", " \n"]).texts == ()
     assert Secrets.of(["sk-1"]).__repr__().count("sk-1") == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["4,111,111,111,111,234", "4.111.111.111.111.234", "4_111_111_111_111_234", "4111-1111-1111-1234"]
+)
+def test_a_secret_number_is_known_in_groups(words: str) -> None:
+    """faults 1"""
+    assert Secrets.of([4_111_111_111_111_234]).scrub(f"no {words} here") == "no *** here"
+
+
+def test_a_secret_is_known_in_base32_and_in_hex_with_colons() -> None:
+    """faults 1"""
+    raw = b"sk-live-1234-abcd"
+    words = f"{raw.hex(':')} {base64.b32encode(raw).decode()}"
+
+    assert Secrets.of([raw.decode()]).scrub(words).strip("=") == "*** ***"
