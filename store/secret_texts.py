@@ -30,6 +30,9 @@ _LONGEST_CODED = 16_384
 _LONGEST_NUMBER = 64
 _SHORTEST_LINE = 6
 _PLACES_KEPT = 64
+_MOST_COMPARED = 4_000_000
+"""Characters of one text that are compared with spellings, about half a second. A model may choose secret and text so
+that it takes hours; what needs more is masked as a whole."""
 # What encodeURI and encodeURIComponent of JavaScript leave as it is, besides letters and digits.
 _URI, _COMPONENT = ";,/?:@&=+$-_.!~*'()#", "-_.!~*'()"
 
@@ -113,7 +116,10 @@ class _Finder:
                     places.append((spelling, start))
 
     def masked(self, words: str) -> str:
-        found = list(self._runs(_squeezed(words)))
+        try:
+            found = list(self._runs(_squeezed(words)))
+        except _TooMuchToCompare:
+            return MASK
         if not found:
             return words
         places = [place for place, mark in enumerate(words) for _ in _squeezed(mark)]
@@ -127,14 +133,23 @@ class _Finder:
             done = max(done, behind)
         return "".join((*kept, words[done:]))
 
-    def _runs(self, squeezed: str) -> Iterator[tuple[int, int, bool]]:
-        """From where to where, and whether it counts only without blanks in between."""
+    def _runs(self, squeezed: str) -> Iterator[_Run]:
+        left_to_compare = _MOST_COMPARED
         for size, pieces in self._pieces.items():
             at, last = 0, len(squeezed) - size
             while at <= last:
-                found = list(_around(squeezed, at, pieces.get(squeezed[at : at + size], ())))
+                found, compared = _around(squeezed, at, pieces.get(squeezed[at : at + size], ()), left_to_compare)
+                left_to_compare -= compared
                 yield from found
                 at = max(at + 1, max((behind for _, behind, _ in found), default=0) - size + 1)
+
+
+_Run = tuple[int, int, bool]
+"""From where to where, and whether it counts only without blanks in between."""
+
+
+class _TooMuchToCompare(Exception):
+    """Text and secrets agree in so many places that nobody can say in time where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +178,20 @@ class _Spelling:
         return left, right
 
 
-def _around(words: str, at: int, places: Iterable[tuple[_Spelling, int]]) -> Iterator[tuple[int, int, bool]]:
-    """The runs around a place of the words that are long enough, if it is one of these places of spellings."""
+def _around(
+    words: str, at: int, places: Iterable[tuple[_Spelling, int]], left_to_compare: int
+) -> tuple[list[_Run], int]:
+    """The runs around a place of the words that are long enough, if it is one of these places of spellings, and how
+    many characters were compared."""
+    found, compared = [], 0
     for spelling, start in places:
         left, right = spelling.reach(words, at, start)
+        compared += left + right
+        if compared > left_to_compare:
+            raise _TooMuchToCompare
         if left + right >= spelling.least:
-            yield at - left, at + right, spelling.is_tight
+            found.append((at - left, at + right, spelling.is_tight))
+    return found, compared
 
 
 def _squeezed(text: str) -> str:

@@ -123,3 +123,11 @@ def test_a_secret_is_known_in_base32_and_in_hex_with_colons() -> None:
     words = f"{raw.hex(':')} {base64.b32encode(raw).decode()}"
 
     assert Secrets.of([raw.decode()]).scrub(words).strip("=") == "*** ***"
+
+
+def test_a_text_that_agrees_with_a_secret_in_too_many_places_is_masked_as_a_whole() -> None:
+    """faults 12: a model may choose both, and would hold the worker for hours."""
+    secrets = Secrets.of(["a" * 100_000 + "b"])
+
+    assert secrets.scrub(("a" * 12 + "c") * 50_000) == "***"
+    assert secrets.scrub("nothing of it" * 50_000) == "nothing of it" * 50_000
