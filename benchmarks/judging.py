@@ -22,7 +22,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from toolonce.store.validation import Heavy, judge_here
+from toolonce.store.schema.validation import Heavy, judge_here
 
 SIZES = (64_000, 1_000_000)
 KINDS = ("string", "null", "object", "boolean", "integer")

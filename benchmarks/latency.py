@@ -23,7 +23,7 @@ from grounds import PATIENCE_S, ground, workers
 from rivals import fill_ours, our_worker
 
 from tests.support.wait import wait_until
-from toolonce.store.connection import Connection
+from toolonce.store.connections.connection import Connection
 from toolonce.stream.batch import Batch
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall

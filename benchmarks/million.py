@@ -21,11 +21,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from tests.support.redis_server import RealServer  # noqa: E402  it needs the path above
-from toolonce.store import admission, execution, identity, reading, recovery  # noqa: E402
-from toolonce.store.connection import Connection  # noqa: E402
-from toolonce.store.execution import Delivery, Ending, Run  # noqa: E402
-from toolonce.store.specs import ToolSpec, publish  # noqa: E402
-from toolonce.store.states import State  # noqa: E402
+from toolonce.store.connections.connection import Connection  # noqa: E402
+from toolonce.store.model import identity  # noqa: E402
+from toolonce.store.model.specs import ToolSpec, publish  # noqa: E402
+from toolonce.store.model.states import State  # noqa: E402
+from toolonce.store.operations import admission, queries, recovery, runs  # noqa: E402
+from toolonce.store.operations.runs import Delivery, Ending, Run  # noqa: E402
 
 FEW = 1_000
 STEPS = 200
@@ -90,8 +91,8 @@ class Bench:
     def step(self) -> None:
         """One of each."""
         run = self.taken(self.times["claim"])
-        self.timed(self.times["settle"], execution.settle(self.space, run, Ending(State.SUCCEEDED, "1")))
-        self.timed(self.times["list page"], reading.page(self.space, State.SUCCEEDED))
+        self.timed(self.times["settle"], runs.settle(self.space, run, Ending(State.SUCCEEDED, "1")))
+        self.timed(self.times["list page"], queries.page(self.space, State.SUCCEEDED))
         for step in recovery.steps(self.space, ["default"], "bench", grace_ms=5_000):
             self.timed(self.times["recovery step"], step)
 
@@ -103,7 +104,7 @@ class Bench:
 
     def one_call(self) -> str:
         run = self.taken([])
-        self.connection.run(execution.settle(self.space, run, Ending(State.SUCCEEDED, json.dumps("x" * 200))))
+        self.connection.run(runs.settle(self.space, run, Ending(State.SUCCEEDED, json.dumps("x" * 200))))
         return run.call
 
     def taken(self, times: list[float]) -> Run:
@@ -118,7 +119,7 @@ class Bench:
         lists = (self.space.queue_key("default"), self.space.intermediate_key("default"))
         job = self.connection.command("LMOVE", *lists, "LEFT", "RIGHT").decode()
         delivery = Delivery(job, "default", turn_id, "bench")
-        run = self.timed(times, execution.claim(self.space, delivery, lease_ms=30_000))
+        run = self.timed(times, runs.claim(self.space, delivery, lease_ms=30_000))
         assert isinstance(run, Run)
         return run
 

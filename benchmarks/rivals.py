@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from toolonce.store import admission, identity, specs
-from toolonce.store.connection import Connection
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model import identity, specs
+from toolonce.store.operations import admission
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..store.aborted import MOST, aborted
+from ..store.operations.aborted_turns import MOST, aborted
 from . import render
 from .settings import open_store
 from .subcommand import add_json, command

@@ -10,11 +10,11 @@ import socket
 import uuid
 from dataclasses import replace
 
-from ..store.keyring import Keyring
-from ..store.operators import Done, Word
-from ..store.reading import Record
-from ..store.sealing import Sealer
-from ..store.secret_texts import NO_SECRETS, Secrets
+from ..store.model.keyring import Keyring
+from ..store.model.sealing import Sealer
+from ..store.model.secret_texts import NO_SECRETS, Secrets
+from ..store.operations.operators import Done, Word
+from ..store.operations.queries import Record
 from .errors import NotDone, NotFound
 
 ACTOR = "TOOLONCE_ACTOR"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..store.operators import Done, Question, Word, approve, deny
-from ..store.states import State
+from ..store.model.states import State
+from ..store.operations.operators import Done, Question, Word, approve, deny
 from . import actor, render, targets
 from .call_view import masked
 from .settings import open_store
@@ -14,7 +14,7 @@ from .subcommand import add_json, command
 from .targets import Plan
 
 if TYPE_CHECKING:
-    from ..store.reading import Record
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 APPROVE = """

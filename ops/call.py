@@ -13,7 +13,7 @@ from .settings import open_store
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.reading import Record
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 EXAMPLES = """

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..store.reading import Record
-from ..store.sealing import mask
-from ..store.states import State
+from ..store.model.sealing import mask
+from ..store.model.states import State
+from ..store.operations.queries import Record
 from .render import age, moment
 
 IDENTITY = ("tool", "version", "kind", "effect", "scope", "tenant", "turn", "call_id", "position", "queue")

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..store.reading import FIND_MOST
+from ..store.operations.queries import FIND_MOST
 from . import render
 from .listing import Listing, add_filters, listing, page_size, server_now, wanted
 from .lookup import KEY_DIGITS, SHOWN_DIGITS
@@ -15,7 +15,7 @@ from .settings import open_store
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.reading import Row
+    from ..store.operations.queries import Row
     from .subcommand import Subparsers
 
 EXAMPLES = """

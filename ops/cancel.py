@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..store.operators import Done, Seen, Word, cancel
-from ..store.states import State
+from ..store.model.states import State
+from ..store.operations.operators import Done, Seen, Word, cancel
 from . import actor, targets
 from .settings import open_store
 from .subcommand import add_json, command
 from .targets import Plan
 
 if TYPE_CHECKING:
-    from ..store.reading import Record
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 EXAMPLES = """

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
-from ..store.plain import visible
+from ..store.model.plain import visible
 from . import render, standard_streams
 from .exit_codes import ExitCode, code_of, explain
 from .told_to_end import told_to_end

@@ -15,8 +15,8 @@ from redis.connection import SSLConnection
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from ..store.connection import Connection
-from ..store.replication import following
+from ..store.connections.connection import Connection
+from ..store.connections.replication import following
 from .listing import server_now
 
 HOST = "this host"

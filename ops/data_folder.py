@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..store.project import SOCKET_NOTE, is_private, socket_name
+from ..store.connections.project import SOCKET_NOTE, is_private, socket_name
 from .errors import DataFolderRefused
 from .server_binary import Maker
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from ..store.outcomes import Outcome
-from ..store.reading import stats
-from ..store.states import State
+from ..store.model.outcomes import Outcome
+from ..store.model.states import State
+from ..store.operations.queries import stats
 from ..stream.batch import Batch
 from ..stream.decoder import TurnDecoder
 from ..stream.drafts import ArgumentsDraft, CallDropped, CallOpened, Draft

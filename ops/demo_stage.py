@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..store.connection import Connection
-from ..store.specs import published
+from ..store.connections.connection import Connection
+from ..store.model.specs import published
 from ..stream.client import Client
 from .demo_ledger import Ledger
 from .demo_worker import DemoWorker

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from ..store.connection import Connection
+from ..store.connections.connection import Connection
 from .demo_ledger import Ledger
 from .demo_tools import demo_tools
 

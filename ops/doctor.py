@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..store.connection import without_password
+from ..store.connections.connection import without_password
 from . import render
 from .exit_codes import ExitCode
 from .findings import Finding, Severity, of_the_store, of_the_workers

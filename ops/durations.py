@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from ..store.times import LONGEST_S, SHORTEST_S
+from ..store.model.times import LONGEST_S, SHORTEST_S
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

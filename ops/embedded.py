@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from ..store.project import FOLDER, find_project, user_folder
+from ..store.connections.project import FOLDER, find_project, user_folder
 from . import render, server_process
 from .data_folder import DataFolder, Lock, folder_errors, open_folder
 from .errors import NoStoreHere, ServerNotStarted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..store.connection import Connection
+from ..store.connections.connection import Connection
 
 BLOCK_MS = 500
 STEP = 500

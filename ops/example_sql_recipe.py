@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from ..store.crashpoints import VARIABLE as CRASH_POINT
-from ..store.outcomes import Outcome
+from ..store.model.outcomes import Outcome
 from ..stream.client import Client
 from ..stream.turn import ToolCall
 from ..worker import Call, DidNotHappen, Registry

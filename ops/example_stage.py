@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..store.specs import published
+from ..store.model.specs import published
 from ..stream.client import Client
 from .embedded import EmbeddedServer, transient_server
 from .told_to_end import told_to_end

@@ -9,8 +9,8 @@ from enum import IntEnum
 
 from redis.exceptions import RedisError
 
-from ..store.connection import refused
-from ..store.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
+from ..store.connections.connection import refused
+from ..store.model.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
 from ..stream.errors import StreamError, StreamMisuse
 from ..worker.errors import WorkerError
 from .errors import OpsError

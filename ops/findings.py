@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..store.reading import Row
-from ..store.recovery import DAY_MS
-from ..store.specs import Effect
-from ..store.states import State
+from ..store.model.specs import Effect
+from ..store.model.states import State
+from ..store.operations.queries import Row
+from ..store.operations.recovery import DAY_MS
 from ..stream.queue_limits import DEFAULTS
 from .listing import behind_doubt
 from .lookup import SHOWN_DIGITS

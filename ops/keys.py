@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..store.keyring import Keyring
+from ..store.model.keyring import Keyring
 from ..stream.inbox_tenants import is_tenant
 from . import render
 from .errors import Usage

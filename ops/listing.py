@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..store.connection import Connection
-from ..store.reading import Row, Span, page
-from ..store.states import State
+from ..store.connections.connection import Connection
+from ..store.model.states import State
+from ..store.operations.queries import Row, Span, page
 from .durations import milliseconds, milliseconds_or_none
 from .errors import Usage
 from .subcommand import filled

@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from ..store.plain import visible
+from ..store.model.plain import visible
 from ..worker.current import RUN, facts
 from .render import json_text
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ..store.connection import Connection
-from ..store.reading import FIND_MOST, Record, find, record
+from ..store.connections.connection import Connection
+from ..store.operations.queries import FIND_MOST, Record, find, record
 from .errors import NotFound, Usage
 
 _KEY = re.compile(r"[0-9a-f]{1,32}\Z")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from ..store.connection import Connection
-from ..store.errors import StoreUnavailable
+from ..store.connections.connection import Connection
+from ..store.model.errors import StoreUnavailable
 from . import logs, render
 from .errors import Usage
 from .events import follow, recent

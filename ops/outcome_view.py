@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..store.outcomes import Outcome
-from ..store.sealing import mask
-from ..store.states import State
+from ..store.model.outcomes import Outcome
+from ..store.model.sealing import mask
+from ..store.model.states import State
 from . import render
 from .exit_codes import ExitCode
 from .lookup import SHOWN_DIGITS

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..store.operators import Done, Seen, Word, resolve
-from ..store.outcomes import Failure
-from ..store.pressure import Memory, read_memory
-from ..store.recovery import purge
-from ..store.states import SETTLED, State
+from ..store.connections.memory_watermark import Memory, read_memory
+from ..store.model.outcomes import Failure
+from ..store.model.states import SETTLED, State
+from ..store.operations.operators import Done, Seen, Word, resolve
+from ..store.operations.recovery import purge
 from . import actor, render, targets
 from .errors import Usage
 from .settings import open_store
@@ -17,8 +17,8 @@ from .subcommand import add_json, command
 from .targets import Plan
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
-    from ..store.reading import Record
+    from ..store.connections.connection import Connection
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 MB = 1_000_000

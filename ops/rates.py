@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..store.connection import Connection
-from ..store.states import State
+from ..store.connections.connection import Connection
+from ..store.model.states import State
 from .events import read_entry
 
 WINDOW_MS = 60_000

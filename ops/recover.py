@@ -7,11 +7,11 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..store.operators import Done, Seen, Word, accept_call, accept_loss
-from ..store.reading import Record, stats
-from ..store.recovery import Mended, reclaim, repush, tick
-from ..store.scripts import Invocation
-from ..store.states import State
+from ..store.model.states import State
+from ..store.operations.operation import Invocation
+from ..store.operations.operators import Done, Seen, Word, accept_call, accept_loss
+from ..store.operations.queries import Record, stats
+from ..store.operations.recovery import Mended, reclaim, repush, tick
 from . import actor, render, targets
 from .errors import Usage
 from .listing import server_now
@@ -20,7 +20,7 @@ from .stats import queues, read_stats
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
+    from ..store.connections.connection import Connection
     from .subcommand import Subparsers
 
 EXAMPLES = """

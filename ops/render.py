@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..store.plain import UNSEEN, visible
+from ..store.model.plain import UNSEEN, visible
 
 COLOURS = {
     "held": "yellow",

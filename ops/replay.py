@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..store.admission import Identified, lookup
-from ..store.errors import KeyringMissing
-from ..store.keyring import Keyring
-from ..store.sealing import Sealer
-from ..store.states import State
+from ..store.model.errors import KeyringMissing
+from ..store.model.keyring import Keyring
+from ..store.model.sealing import Sealer
+from ..store.model.states import State
+from ..store.operations.admission import Identified, lookup
 from ..stream.submission import Terms, asked_of, identified, usable_turn_id
 from . import outcome_view, render, targets
 from .errors import Usage
@@ -24,9 +24,9 @@ from .settings import open_store
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
-    from ..store.outcomes import Outcome
-    from ..store.reading import Record
+    from ..store.connections.connection import Connection
+    from ..store.model.outcomes import Outcome
+    from ..store.operations.queries import Record
     from ..stream.turn import TurnResult
     from .subcommand import Subparsers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..store.replication import following
+from ..store.connections.replication import following
 from .findings import Finding, Severity
 from .vitals import Vitals
 

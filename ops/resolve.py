@@ -7,13 +7,13 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from ..store.keyring import Keyring
-from ..store.operators import Seen, resolve
-from ..store.outcomes import Failure
-from ..store.plain import whole_text
-from ..store.sealing import Sealer
-from ..store.specs import published
-from ..store.states import State
+from ..store.model.keyring import Keyring
+from ..store.model.outcomes import Failure
+from ..store.model.plain import whole_text
+from ..store.model.sealing import Sealer
+from ..store.model.specs import published
+from ..store.model.states import State
+from ..store.operations.operators import Seen, resolve
 from . import actor, render
 from .call_view import actor_of
 from .errors import NotDone, Usage
@@ -22,8 +22,8 @@ from .settings import open_store
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
-    from ..store.reading import Record
+    from ..store.connections.connection import Connection
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 EXAMPLES = """

@@ -6,10 +6,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from ..store.operators import Done, Seen, Word, retry
-from ..store.specs import Effect, Published, ToolSpec, published
-from ..store.states import State
-from ..store.validation import validate
+from ..store.model.specs import Effect, Published, ToolSpec, published
+from ..store.model.states import State
+from ..store.operations.operators import Done, Seen, Word, retry
+from ..store.schema.validation import validate
 from . import actor, targets
 from .errors import Usage
 from .settings import open_store
@@ -17,7 +17,7 @@ from .subcommand import add_json, command
 from .targets import Plan
 
 if TYPE_CHECKING:
-    from ..store.reading import Record
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 EXAMPLES = """

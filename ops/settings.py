@@ -14,10 +14,10 @@ from typing import cast
 
 from redis.exceptions import RedisError
 
-from ..store.connection import Connection, Patience, without_password
-from ..store.durability import Durability, refuse_cluster, require
-from ..store.errors import StoreMisuse
-from ..store.project import NAMESPACE_VARIABLE, URL_VARIABLE, chosen_namespace, chosen_url
+from ..store.connections.connection import Connection, Patience, without_password
+from ..store.connections.durability import Durability, refuse_cluster, require
+from ..store.connections.project import NAMESPACE_VARIABLE, URL_VARIABLE, chosen_namespace, chosen_url
+from ..store.model.errors import StoreMisuse
 from ..stream.queue_limits import DEFAULTS, QueueLimits, complete
 from . import render
 from .embedded import project_server

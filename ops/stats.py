@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ..store.reading import Stats, stats
-from ..store.specs import published
-from ..store.states import State
+from ..store.model.specs import published
+from ..store.model.states import State
+from ..store.operations.queries import Stats, stats
 from . import render
 from .listing import behind_doubt, oldest
 from .rates import rates
@@ -15,7 +15,7 @@ from .settings import open_store
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
+    from ..store.connections.connection import Connection
     from .subcommand import Subparsers
 
 EXAMPLES = """

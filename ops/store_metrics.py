@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ..store.connection import Connection
-from ..store.errors import StoreError
-from ..store.reading import Stats
-from ..store.states import State
+from ..store.connections.connection import Connection
+from ..store.model.errors import StoreError
+from ..store.model.states import State
+from ..store.operations.queries import Stats
 from ..worker.roster import read_roster
 from .stats import read_stats
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ..store.states import State
+from ..store.model.states import State
 from ..stream.batch import Batch
 from ..stream.client import Client
 from . import outcome_view, render
@@ -19,7 +19,7 @@ from .settings import add_queue_limits, open_store, queue_limits, require_durabl
 from .subcommand import add_json, command, filled
 
 if TYPE_CHECKING:
-    from ..store.outcomes import Outcome
+    from ..store.model.outcomes import Outcome
     from .subcommand import Subparsers
 
 EXAMPLES = """

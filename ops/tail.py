@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..store.states import State
+from ..store.model.states import State
 from . import render
 from .call_view import actor_of, move_of
 from .durations import seconds_or_none, whole_number
@@ -17,7 +17,7 @@ from .settings import open_store
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
+    from ..store.connections.connection import Connection
     from .subcommand import Subparsers
 
 EXAMPLES = """

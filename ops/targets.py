@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ..store.connection import Connection
-from ..store.operators import Done, Word
-from ..store.reading import Record, record
-from ..store.states import State
+from ..store.connections.connection import Connection
+from ..store.model.states import State
+from ..store.operations.operators import Done, Word
+from ..store.operations.queries import Record, record
 from . import render
 from .actor import require_done, without_secrets
 from .durations import whole_number

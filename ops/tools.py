@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..store.specs import published
+from ..store.model.specs import published
 from ..worker.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
 from ..worker.loading import load_registry
 from . import render, settings

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..store.connection import without_password
+from ..store.connections.connection import without_password
 from ..stream.inbox import Consumer
 from ..worker.loading import load_registry
 from . import logs, render
@@ -18,7 +18,7 @@ from .subcommand import command
 from .work import PATIENCE, add_worker_options, work
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
+    from ..store.connections.connection import Connection
     from ..stream.queue_limits import QueueLimits
     from .subcommand import Subparsers
 

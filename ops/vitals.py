@@ -10,17 +10,17 @@ from importlib.metadata import version
 
 from redis.exceptions import NoPermissionError, ResponseError
 
-from ..store.addresses import listed_replicas
-from ..store.connection import Connection
-from ..store.errors import StoreUnsafe
-from ..store.keyring import Keyring
-from ..store.query import Query
-from ..store.reading import Row, Stats
-from ..store.recovery import DAY_MS, Retention
-from ..store.replication import known_replicas
-from ..store.server_word import read_config, read_info
-from ..store.specs import Published, published
-from ..store.states import State
+from ..store.connections.connection import Connection
+from ..store.connections.replication import known_replicas
+from ..store.connections.server_info import read_config, read_info
+from ..store.connections.urls import listed_replicas
+from ..store.model.errors import StoreUnsafe
+from ..store.model.keyring import Keyring
+from ..store.model.specs import Published, published
+from ..store.model.states import State
+from ..store.operations.queries import Row, Stats
+from ..store.operations.query import Query
+from ..store.operations.recovery import DAY_MS, Retention
 from ..stream.inbox import GROUP
 from ..worker.roster import WorkerRow, read_roster
 from .clocks import read_clocks

@@ -7,9 +7,9 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..store.errors import StoreMisuse
-from ..store.states import State
-from ..store.waiting import Wakeups
+from ..store.connections.waiting import Wakeups
+from ..store.model.errors import StoreMisuse
+from ..store.model.states import State
 from ..stream.client import Client
 from ..stream.turn import DIALECTS
 from . import call, outcome_view, render
@@ -23,8 +23,8 @@ from .subcommand import add_json, command, filled
 from .submit import TURN_SHAPE, show, wait_for
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
-    from ..store.reading import Record
+    from ..store.connections.connection import Connection
+    from ..store.operations.queries import Record
     from .subcommand import Subparsers
 
 EXAMPLES = """

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..store.connection import Patience
-from ..store.recovery import Retention
-from ..store.states import SETTLED, State
+from ..store.connections.connection import Patience
+from ..store.model.states import SETTLED, State
+from ..store.operations.recovery import Retention
 from ..worker.loading import load_registry
 from . import logs
 from .durations import milliseconds, seconds
@@ -17,7 +17,7 @@ from .settings import Settings, open_store
 from .subcommand import command, filled
 
 if TYPE_CHECKING:
-    from ..store.connection import Connection
+    from ..store.connections.connection import Connection
     from ..worker.registry import Registry
     from .subcommand import Subparsers
 

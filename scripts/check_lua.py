@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolonce.store import scripts
+from toolonce.store.operations import operation
 
 ROOT = Path(__file__).resolve().parent.parent
 _COMPLAINT = re.compile(r"^stdin:(\d+):\d+: \((\w)(\d+)\) (.*)$")
@@ -20,9 +20,9 @@ _COMPLAINT = re.compile(r"^stdin:(\d+):\d+: \((\w)(\d+)\) (.*)$")
 
 def complaints(luacheck: str) -> Iterator[str]:
     """Yield one line per complaint, with the line number of the file it is about."""
-    for name in scripts.names():
+    for name in operation.names():
         own = (ROOT / "store" / "lua" / f"{name}.lua").read_text(encoding="utf-8")
-        whole = scripts.load(name).text
+        whole = operation.load(name).text
         before = len(whole.splitlines()) - len(own.splitlines())
         for line, code, meaning in lint(luacheck, whole):
             # Each script uses a part of its preludes: what it leaves unused there is no fault of anyone.

@@ -11,9 +11,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
-from toolonce.store.states import SETTLED, TABLE, State
+from toolonce.store.model.states import SETTLED, TABLE, State
 from toolonce.stream.turn_ids import TURN_IDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,17 +23,25 @@ DOCUMENT = ROOT / "ARCHITECTURE.md"
 
 
 def file_map() -> str:
-    """Each module with the first sentence of its docstring; each Lua script with its purpose."""
-    lines = []
+    """Each folder with its modules and the first sentence of their docstrings; each Lua script with its purpose."""
+    lines: list[str] = []
     for package in PACKAGES:
-        lines.append(f"**{package}/**\n")
-        lines += [f"- `{package}/{path.name}`: {_sentence(path)}" for path in _tracked(package, ".py")]
+        for folder, paths in groupby(sorted(_tracked(package, ".py"), key=_shelf), key=lambda path: path.parent):
+            name = folder.relative_to(ROOT).as_posix()
+            lines += [f"**{name}/**: {_sentence(folder / '__init__.py')}\n"]
+            lines += [f"- `{name}/{path.name}`: {_sentence(path)}" for path in paths if path.name != "__init__.py"]
+            lines.append("")
         scripts = _tracked(package, ".lua")
         if scripts:
-            lines.append("- `lua/`, one operation a file:")
-            lines += [f"  - `{package}/lua/{path.name}`: {_purpose(path)}" for path in scripts]
-        lines.append("")
-    return "\n".join(lines).rstrip()
+            lines.append(f"**{package}/lua/**: one operation a file; a leading underscore marks a prelude.\n")
+            lines += [f"- `{package}/lua/{path.name}`: {_purpose(path)}" for path in scripts]
+            lines.append("")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip()
+
+
+def _shelf(path: Path) -> tuple[str, str]:
+    """The package's own modules first, then its folders by name."""
+    return path.parent.as_posix(), path.name
 
 
 def state_diagram() -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from ..store.outcomes import Outcome
-from ..store.plain import visible
+from ..store.model.outcomes import Outcome
+from ..store.model.plain import visible
 
 _LOG = logging.getLogger("toolonce.stream")
 

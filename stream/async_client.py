@@ -11,18 +11,18 @@ from collections.abc import AsyncIterator, Generator, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
-from ..store import operators, reading
-from ..store.aborted import note_aborted
-from ..store.async_connection import AsyncConnection
-from ..store.async_waiting import AsyncWakeups
-from ..store.errors import StoreMisuse
-from ..store.inside import refuse_to_wait
-from ..store.keyring import Keyring
-from ..store.outcomes import Outcome
-from ..store.query import Operation
-from ..store.replication import needed_replicas
-from ..store.times import wait_limit
-from ..store.validation import Heavy
+from ..store.connections.async_connection import AsyncConnection
+from ..store.connections.async_waiting import AsyncWakeups
+from ..store.connections.handler_context import refuse_to_wait
+from ..store.connections.replication import needed_replicas
+from ..store.model.errors import StoreMisuse
+from ..store.model.keyring import Keyring
+from ..store.model.outcomes import Outcome
+from ..store.model.times import wait_limit
+from ..store.operations import operators, queries
+from ..store.operations.aborted_turns import note_aborted
+from ..store.operations.query import Operation
+from ..store.schema.validation import Heavy
 from .batch import BatchView, changes
 from .client import noted, opened
 from .provider import Aborted
@@ -81,7 +81,7 @@ class AsyncClient:
         return await self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
 
     async def batch(self, turn_id: str) -> AsyncBatch:
-        outcomes = await self.run(reading.turn(self.terms.space, self.terms.turn(turn_id).key))
+        outcomes = await self.run(queries.turn(self.terms.space, self.terms.turn(turn_id).key))
         if not outcomes:
             raise StoreMisuse(
                 f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
@@ -169,7 +169,7 @@ class AsyncBatch(BatchView):
     async def refresh(self) -> tuple[Outcome, ...]:
         fresh: list[Outcome] = []
         for key in self._turn_keys:
-            read = await self._client.run(reading.turn(self._terms.space, key))
+            read = await self._client.run(queries.turn(self._terms.space, key))
             fresh.extend(read)
         if news := self._contradicted(fresh):
             await self._client.run(news)

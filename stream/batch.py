@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..store import reading
-from ..store.errors import StoreMisuse, StoreWentBack
-from ..store.fence_watermark import contradicted, high_water
-from ..store.inside import refuse_to_wait
-from ..store.outcomes import Outcome
-from ..store.query import Acknowledged
-from ..store.replication import acknowledged, needed_replicas, note_replicas
-from ..store.scripts import Invocation
-from ..store.times import wait_limit
+from ..store.connections.handler_context import refuse_to_wait
+from ..store.connections.replication import acknowledged, needed_replicas, note_replicas
+from ..store.model.errors import StoreMisuse, StoreWentBack
+from ..store.model.outcomes import Outcome
+from ..store.model.times import wait_limit
+from ..store.operations import queries
+from ..store.operations.fence_watermark import contradicted, high_water
+from ..store.operations.operation import Invocation
+from ..store.operations.query import Acknowledged
 from .catalogue import FALLBACK
 from .messages import for_user
 from .replies import history, replies
@@ -180,7 +180,7 @@ class Batch(BatchView):
         Raises:
             StoreWentBack: a call that had not come to rest is stored no longer.
         """
-        read = [self._client.run(reading.turn(self._terms.space, key)) for key in self._turn_keys]
+        read = [self._client.run(queries.turn(self._terms.space, key)) for key in self._turn_keys]
         fresh = [outcome for outcomes in read for outcome in outcomes]
         if news := self._contradicted(fresh):
             self._client.run(news)

@@ -11,16 +11,16 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict
 from typing import Any, TypeVar, Unpack
 
-from ..store import operators, reading
-from ..store.aborted import note_aborted
-from ..store.connection import Connection, without_password
-from ..store.errors import StoreMisuse
-from ..store.keyring import Keyring
-from ..store.outcomes import Outcome
-from ..store.project import chosen_namespace, chosen_url, find_project
-from ..store.query import Operation
-from ..store.validation import Heavy
-from ..store.waiting import Wakeups
+from ..store.connections.connection import Connection, without_password
+from ..store.connections.project import chosen_namespace, chosen_url, find_project
+from ..store.connections.waiting import Wakeups
+from ..store.model.errors import StoreMisuse
+from ..store.model.keyring import Keyring
+from ..store.model.outcomes import Outcome
+from ..store.operations import operators, queries
+from ..store.operations.aborted_turns import note_aborted
+from ..store.operations.query import Operation
+from ..store.schema.validation import Heavy
 from .batch import Batch
 from .provider import Aborted
 from .queue_limits import QueueLimits, complete
@@ -108,7 +108,7 @@ class Client:
         Raises:
             StoreMisuse: nothing was admitted under this turn id in this scope.
         """
-        outcomes = self.run(reading.turn(self.terms.space, self.terms.turn(turn_id).key))
+        outcomes = self.run(queries.turn(self.terms.space, self.terms.turn(turn_id).key))
         if not outcomes:
             raise StoreMisuse(
                 f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"

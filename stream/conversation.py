@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..store.times import wait_limit
+from ..store.model.times import wait_limit
 from .asking import taking_turns, user_message
 from .attempt import Opener
 from .batch import Batch

@@ -18,21 +18,14 @@ from typing import Any, Unpack
 
 from redis.exceptions import NoPermissionError, ReadOnlyError, RedisError, ResponseError
 
-from ..store.admission import InboxEntry
-from ..store.connection import Connection
-from ..store.errors import (
-    CorruptRecord,
-    NoToolsPublished,
-    StoreError,
-    StoreFull,
-    StoreMisuse,
-    StoreUnavailable,
-)
-from ..store.fence_watermark import FenceWatermark
-from ..store.inboxes import Bounds, Delivered, Delivery, Reader, deliver, quarantine
-from ..store.keyring import Keyring
-from ..store.outcomes import Failure
-from ..store.validation import Heavy
+from ..store.connections.connection import Connection
+from ..store.model.errors import CorruptRecord, NoToolsPublished, StoreError, StoreFull, StoreMisuse, StoreUnavailable
+from ..store.model.keyring import Keyring
+from ..store.model.outcomes import Failure
+from ..store.operations.admission import InboxEntry
+from ..store.operations.fence_watermark import FenceWatermark
+from ..store.operations.inboxes import Bounds, Delivered, Delivery, Reader, deliver, quarantine
+from ..store.schema.validation import Heavy
 from .client import advance
 from .errors import StreamError
 from .inbox_entry import ENTRY_BYTES, read_entry

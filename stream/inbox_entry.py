@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ..store.errors import KeyringMissing, TurnIdMissing
-from ..store.keyring import Keyring
+from ..store.model.errors import KeyringMissing, TurnIdMissing
+from ..store.model.keyring import Keyring
 from .bodies import decode_body
 from .call_list import calls_from_json
 from .decoder import TurnDecoder

@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from ..store.inboxes import Delivered
-from ..store.outcomes import Failure, Outcome
-from ..store.validation import Heavy
+from ..store.model.outcomes import Failure, Outcome
+from ..store.operations.inboxes import Delivered
+from ..store.schema.validation import Heavy
 from .submission import Step
 
 MOST = 8

@@ -11,8 +11,8 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 
-from ..store.connection import Connection
-from ..store.inboxes import Delivery, forget_inbox
+from ..store.connections.connection import Connection
+from ..store.operations.inboxes import Delivery, forget_inbox
 
 WINDOW = 500
 """Names of the list that one step looks at: about a millisecond of Redis time."""

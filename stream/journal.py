@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from ..store import journals
-from ..store.errors import KeyringMissing
-from ..store.specs import published
+from ..store.model.errors import KeyringMissing
+from ..store.model.specs import published
+from ..store.operations import journal
 from .client import Client
 from .reply_shape import Message
 from .turn import RejectedCall, ToolCall
@@ -50,7 +50,7 @@ class Journal:
         self.entries: list[Entry] = []
 
     def read(self) -> None:
-        texts = self._client.run(journals.read(self._terms.space, self._terms.scope))
+        texts = self._client.run(journal.read(self._terms.space, self._terms.scope))
         self.entries = [self._open(text) for text in texts]
 
     def add(self, entry: Entry) -> None:
@@ -60,7 +60,7 @@ class Journal:
             KeyringMissing: its calls have secret fields, and there are no keys to seal them with.
         """
         text = self._seal(entry)
-        stands = self._client.run(journals.write(self._terms.space, self._terms.scope, len(self.entries), text))
+        stands = self._client.run(journal.write(self._terms.space, self._terms.scope, len(self.entries), text))
         if stands == text:
             self.entries.append(entry)
         else:

@@ -11,14 +11,14 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..store import ordering
-from ..store.admission import Identified, NewCall
-from ..store.errors import CorruptRecord, KeyringMissing
-from ..store.keyring import Keyring
-from ..store.outcomes import Failure
-from ..store.sealing import Sealer, clear
-from ..store.specs import Published, ToolSpec
-from ..store.validation import Heavy, judge_here
+from ..store.model import ordering
+from ..store.model.errors import CorruptRecord, KeyringMissing
+from ..store.model.keyring import Keyring
+from ..store.model.outcomes import Failure
+from ..store.model.sealing import Sealer, clear
+from ..store.model.specs import Published, ToolSpec
+from ..store.operations.admission import Identified, NewCall
+from ..store.schema.validation import Heavy, judge_here
 from .arguments import judge_held, storable
 from .turn import RejectedCall, ToolCall
 

@@ -6,8 +6,8 @@ stays in the outcome and in the error, for logs and operators.
 
 from __future__ import annotations
 
-from ..store.outcomes import Outcome
-from ..store.states import State
+from ..store.model.outcomes import Outcome
+from ..store.model.states import State
 from .catalogue import CATALOGUE, FALLBACK, Catalogue, MessageCode
 from .errors import TurnError
 from .turn import TurnResult

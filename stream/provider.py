@@ -16,7 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attem
 from tenacity.stop import stop_base
 from tenacity.wait import wait_random_exponential
 
-from ..store.times import seconds
+from ..store.model.times import seconds
 from .attempt import Attempt, Cancel, Opener, Response, Terms, attempt
 from .drafts import Draft
 from .errors import StreamingRefused

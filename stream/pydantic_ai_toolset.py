@@ -14,12 +14,12 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.tools import AgentDepsT, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from ..store.errors import TurnIdMissing
-from ..store.outcomes import Outcome
-from ..store.parts import Parts
-from ..store.specs import ToolSpec, published
-from ..store.states import State
-from ..store.times import wait_limit
+from ..store.model.errors import TurnIdMissing
+from ..store.model.outcomes import Outcome
+from ..store.model.parts import Parts
+from ..store.model.specs import ToolSpec, published
+from ..store.model.states import State
+from ..store.model.times import wait_limit
 from .arguments import Judged, Unusable, judge_text
 from .async_client import AsyncBatch, AsyncClient
 from .limits import DEFAULT_LIMITS

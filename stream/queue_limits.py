@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import TypedDict
 
-from ..store.errors import StoreMisuse
+from ..store.model.errors import StoreMisuse
 
 
 class QueueLimits(TypedDict, total=False):

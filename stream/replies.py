@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..store.outcomes import Outcome
+from ..store.model.outcomes import Outcome
 from . import (
     reply_anthropic,
     reply_google_generate,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..store.outcomes import Outcome
-from ..store.parts import FilePart, ImagePart, JsonPart, Part, Parts, TextPart
-from ..store.states import State
+from ..store.model.outcomes import Outcome
+from ..store.model.parts import FilePart, ImagePart, JsonPart, Part, Parts, TextPart
+from ..store.model.states import State
 from .wording import is_error, words
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..store.parts import FilePart, ImagePart, Part
+from ..store.model.parts import FilePart, ImagePart, Part
 from .reply_answers import Answer, text_of
 from .reply_ids import IdRule
 from .reply_shape import Ids, Message, WrittenCall, with_ids

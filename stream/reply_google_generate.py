@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..store.parts import FilePart, ImagePart, JsonPart, Part
+from ..store.model.parts import FilePart, ImagePart, JsonPart, Part
 from .reply_answers import Answer, json_text, text_of
 from .reply_ids import IdRule
 from .reply_shape import Ids, Message, WrittenCall

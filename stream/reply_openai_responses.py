@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..store.parts import FilePart, ImagePart, Part
+from ..store.model.parts import FilePart, ImagePart, Part
 from .reply_answers import Answer, json_text, text_of
 from .reply_ids import IdRule
 from .reply_shape import Ids, Message, WrittenCall, with_ids

@@ -13,17 +13,17 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..store import identity
-from ..store.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ..store.crashpoints import reach
-from ..store.errors import KeyringMissing, NoToolsPublished, StoreMisuse, StoreUnavailable, TurnIdMissing
-from ..store.fence_watermark import FenceWatermark
-from ..store.keyring import Keyring
-from ..store.keys import Namespace
-from ..store.outcomes import Outcome
-from ..store.query import Operation
-from ..store.specs import Published, published
-from ..store.validation import Heavy
+from ..store.model import identity
+from ..store.model.errors import KeyringMissing, NoToolsPublished, StoreMisuse, StoreUnavailable, TurnIdMissing
+from ..store.model.keyring import Keyring
+from ..store.model.keys import Namespace
+from ..store.model.outcomes import Outcome
+from ..store.model.specs import Published, published
+from ..store.operations.admission import Identified, InboxEntry, Request, Turn, admit, lookup
+from ..store.operations.fence_watermark import FenceWatermark
+from ..store.operations.query import Operation
+from ..store.schema.validation import Heavy
 from .answering import tell_answers
 from .arguments import encodable
 from .judging import Asked, Judge

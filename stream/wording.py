@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..store.answers import read_failure
-from ..store.outcomes import Failure, Outcome
-from ..store.states import State
+from ..store.model.outcomes import Failure, Outcome
+from ..store.model.states import State
+from ..store.operations.outcome_codec import read_failure
 
 _STATE_WORDS = frozenset(state.value for state in State)
 _NOTHING_RAN = "Nothing was executed."

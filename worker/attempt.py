@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..store.connection import Connection
+from ..store.connections.connection import Connection
 from ..store.crashpoints import reach
-from ..store.errors import StoreUnavailable
-from ..store.execution import Ending, Run, interrupt, retry_later, retry_not_started
-from ..store.keyring import Keyring
-from ..store.scripts import Invocation
-from ..store.specs import Effect
-from ..store.states import State
+from ..store.model.errors import StoreUnavailable
+from ..store.model.keyring import Keyring
+from ..store.model.specs import Effect
+from ..store.model.states import State
+from ..store.operations.operation import Invocation
+from ..store.operations.runs import Ending, Run, interrupt, retry_later, retry_not_started
 from .call import context_of
 from .ends import End, Kind
 from .entering import Entry

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from ..store.specs import Effect, ToolSpec
-from ..store.validation import find_multiplying_choice
+from ..store.model.specs import Effect, ToolSpec
+from ..store.schema.validation import find_multiplying_choice
 from .authorize import Rules
 from .registry import rules_of
 from .tool import Tool

@@ -15,9 +15,9 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..store.execution import Run
-from ..store.plain import plain_value, whole_text
-from ..store.secret_texts import NO_SECRETS, Secrets
+from ..store.model.plain import plain_value, whole_text
+from ..store.model.secret_texts import NO_SECRETS, Secrets
+from ..store.operations.runs import Run
 from .errors import CancelRequested, LeaseLost
 from .tracebacks import traceback_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..store.errors import KeyringMissing
-from ..store.keyring import VARIABLE, Keyring
-from ..store.recovery import Retention
-from ..store.times import LONGEST_S
+from ..store.model.errors import KeyringMissing
+from ..store.model.keyring import VARIABLE, Keyring
+from ..store.model.times import LONGEST_S
+from ..store.operations.recovery import Retention
 from .errors import BadTool
 from .registry import Registry
 

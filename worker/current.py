@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..store.execution import Run
+from ..store.operations.runs import Run
 
 RUN: ContextVar[Run | None] = ContextVar("toolonce_run", default=None)
 

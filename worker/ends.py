@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ..store.plain import plain_value, whole_text
-from ..store.secret_texts import NO_SECRETS, Secrets
+from ..store.model.plain import plain_value, whole_text
+from ..store.model.secret_texts import NO_SECRETS, Secrets
 from .errors import CancelRequested, DidNotHappen, LeaseLost, NotStarted, ToolError
 from .tracebacks import place_of, traceback_of
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..store.crashpoints import reach
-from ..store.errors import KeyringMissing, StoreUnavailable
-from ..store.execution import Ending, Run, declare, release
-from ..store.outcomes import Failure
-from ..store.specs import Effect
-from ..store.states import State
+from ..store.model.errors import KeyringMissing, StoreUnavailable
+from ..store.model.outcomes import Failure
+from ..store.model.specs import Effect
+from ..store.model.states import State
+from ..store.operations.runs import Ending, Run, declare, release
 from .attempt import Attempt, Desk
 from .authorize import UNCHECKED, Allow, Ask, Decision, Deny, Wait, consult
 from .ends import End, Kind, named

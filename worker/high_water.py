@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..store.connection import Connection
-from ..store.fence_watermark import FenceWatermark, high_water
+from ..store.connections.connection import Connection
+from ..store.operations.fence_watermark import FenceWatermark, high_water
 
 
 class HighWater(FenceWatermark):

@@ -18,7 +18,7 @@ from dataclasses import fields
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from ..store.errors import StoreError
+from ..store.model.errors import StoreError
 from . import zygote
 from .attempt import Attempt
 from .call import Call

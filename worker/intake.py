@@ -17,10 +17,10 @@ from typing import Any
 
 from redis.exceptions import OutOfMemoryError, RedisError
 
-from ..store.connection import Connection, Link
-from ..store.errors import StoreError
-from ..store.execution import Delivery
-from ..store.pressure import take
+from ..store.connections.connection import Connection, Link
+from ..store.connections.memory_watermark import take
+from ..store.model.errors import StoreError
+from ..store.operations.runs import Delivery
 from .tally import Tally
 
 _LOG = logging.getLogger("toolonce.worker")

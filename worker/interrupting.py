@@ -10,9 +10,9 @@ import logging
 
 from redis.exceptions import RedisError
 
-from ..store.connection import Connection
-from ..store.errors import StoreError
-from ..store.execution import interrupt
+from ..store.connections.connection import Connection
+from ..store.model.errors import StoreError
+from ..store.operations.runs import interrupt
 from .lease import Leases
 
 _ENDS_WITHIN_MS = 1_000

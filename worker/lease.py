@@ -14,11 +14,11 @@ from itertools import islice
 
 from redis.exceptions import RedisError
 
-from ..store.connection import Connection, Patience
+from ..store.connections.connection import Connection, Patience
 from ..store.crashpoints import reach
-from ..store.errors import StoreError
-from ..store.execution import Run, linger, renew
-from ..store.scripts import Invocation
+from ..store.model.errors import StoreError
+from ..store.operations.operation import Invocation
+from ..store.operations.runs import Run, linger, renew
 
 _LOG = logging.getLogger("toolonce.worker")
 _BATCH = 500

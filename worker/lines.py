@@ -11,10 +11,10 @@ from typing import NoReturn
 from redis.exceptions import RedisError
 
 from ..store.crashpoints import reach
-from ..store.errors import StoreError, StoreFull, StoreUnavailable
-from ..store.execution import begin, progress
-from ..store.secret_texts import NO_SECRETS, Secrets
-from ..store.specs import Effect
+from ..store.model.errors import StoreError, StoreFull, StoreUnavailable
+from ..store.model.secret_texts import NO_SECRETS, Secrets
+from ..store.model.specs import Effect
+from ..store.operations.runs import begin, progress
 from .ends import told
 from .errors import NotStarted
 from .lease import Hold, Leases

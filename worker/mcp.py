@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..store.specs import Effect, ToolSpec
+from ..store.model.specs import Effect, ToolSpec
 
 
 def effect_of(annotations: dict[str, Any] | None, *, trusted: bool = False) -> Effect:

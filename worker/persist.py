@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 from redis.exceptions import RedisError
 
-from ..store.errors import StoreError, StoreUnavailable
-from ..store.query import Operation
+from ..store.model.errors import StoreError, StoreUnavailable
+from ..store.operations.query import Operation
 
 T = TypeVar("T")
 _LOG = logging.getLogger("toolonce.worker")

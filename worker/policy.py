@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from ..store.execution import Ending, Run
-from ..store.outcomes import Failure
-from ..store.specs import Effect
-from ..store.states import State
+from ..store.model.outcomes import Failure
+from ..store.model.specs import Effect
+from ..store.model.states import State
+from ..store.operations.runs import Ending, Run
 from .ends import End, Kind
 from .retries import Retry
 

@@ -10,15 +10,15 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..store.errors import KeyringMissing
-from ..store.execution import Ending, Run
-from ..store.keyring import Keyring
-from ..store.outcomes import Failure
-from ..store.sealing import Sealer, values_at
-from ..store.secret_texts import NO_SECRETS, Secrets
-from ..store.specs import Effect, ToolSpec
-from ..store.states import State
-from ..store.validation import validate
+from ..store.model.errors import KeyringMissing
+from ..store.model.keyring import Keyring
+from ..store.model.outcomes import Failure
+from ..store.model.sealing import Sealer, values_at
+from ..store.model.secret_texts import NO_SECRETS, Secrets
+from ..store.model.specs import Effect, ToolSpec
+from ..store.model.states import State
+from ..store.operations.runs import Ending, Run
+from ..store.schema.validation import validate
 from .ends import told
 from .registry import Registry
 from .results import protect

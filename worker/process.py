@@ -14,13 +14,13 @@ import uuid
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from ..store.connection import Connection, Patience
-from ..store.durability import Durability, require
-from ..store.identity import digest
-from ..store.keyring import Keyring
-from ..store.recovery import Retention
-from ..store.specs import publish
-from ..store.times import seconds
+from ..store.connections.connection import Connection, Patience
+from ..store.connections.durability import Durability, require
+from ..store.model.identity import digest
+from ..store.model.keyring import Keyring
+from ..store.model.specs import publish
+from ..store.model.times import seconds
+from ..store.operations.recovery import Retention
 from .attempt import Desk
 from .checks import check_start
 from .execute import Executor

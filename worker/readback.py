@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..store.errors import StoreError
-from ..store.execution import Run
-from ..store.operators import Done, Seen, Word, resolve, retry
-from ..store.outcomes import Failure
-from ..store.plain import visible
-from ..store.recovery import ReadBack, ask_later, readback
-from ..store.states import Operation, State
+from ..store.model.errors import StoreError
+from ..store.model.outcomes import Failure
+from ..store.model.plain import visible
+from ..store.model.states import Operation, State
+from ..store.operations.operators import Done, Seen, Word, resolve, retry
+from ..store.operations.recovery import ReadBack, ask_later, readback
+from ..store.operations.runs import Run
 from .attempt import Desk
 from .ends import End, Kind, named
 from .preparing import Ready, prepare

@@ -10,8 +10,8 @@ import time
 from collections.abc import Awaitable
 from typing import Any
 
-from ..store.errors import StoreMisuse
-from ..store.execution import Run
+from ..store.model.errors import StoreMisuse
+from ..store.operations.runs import Run
 from .call import context_of
 from .ends import End
 from .entering import Entry, enter_reconcile

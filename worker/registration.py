@@ -20,8 +20,8 @@ from redis.exceptions import OutOfMemoryError, RedisError
 from rq.serializers import JSONSerializer
 from rq.worker import BaseWorker, WorkerStatus
 
-from ..store.addresses import open_pool
-from ..store.connection import Connection
+from ..store.connections.connection import Connection
+from ..store.connections.urls import open_pool
 from .errors import NotThroughRQ
 from .jobs import Pointer
 from .process_identity import ENDED

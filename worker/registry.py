@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar, Unpack, overload
 
-from ..store.specs import ToolSpec
+from ..store.model.specs import ToolSpec
 from .authorize import Hook, Rules
 from .errors import BadTool
 from .tool import Handler, Tool, ToolOptions

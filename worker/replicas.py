@@ -16,14 +16,14 @@ from typing import Any, Literal, TypeVar
 
 from redis.exceptions import RedisError
 
-from ..store.connection import Connection
-from ..store.errors import StoreError
-from ..store.execution import Ending, Run, Settled, settle
-from ..store.keys import Namespace
-from ..store.query import Acknowledged, Operation
-from ..store.replication import WAIT_MS, acknowledged, count_replicas, known_replicas, note_replicas
-from ..store.scripts import Invocation
-from ..store.specs import Effect
+from ..store.connections.connection import Connection
+from ..store.connections.replication import WAIT_MS, acknowledged, count_replicas, known_replicas, note_replicas
+from ..store.model.errors import StoreError
+from ..store.model.keys import Namespace
+from ..store.model.specs import Effect
+from ..store.operations.operation import Invocation
+from ..store.operations.query import Acknowledged, Operation
+from ..store.operations.runs import Ending, Run, Settled, settle
 from .persist import Persistence, Sends
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from ..store.parts import Parts
-from ..store.plain import plain_value, whole_text
-from ..store.secret_texts import MASK
+from ..store.model.parts import Parts
+from ..store.model.plain import plain_value, whole_text
+from ..store.model.secret_texts import MASK
 
 DEFAULT_LIMIT = 1_000_000
 """Bytes of JSON text. Harnesses hand results to a model, whose context holds less."""

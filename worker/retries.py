@@ -12,7 +12,7 @@ from tenacity import RetryCallState, stop_after_attempt, stop_never, wait_random
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from ..store.times import LONGEST_S
+from ..store.model.times import LONGEST_S
 from .errors import BadTool
 
 DEFAULT_ATTEMPTS = 5

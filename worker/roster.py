@@ -15,7 +15,7 @@ from typing import Any
 
 from rq.worker_registration import REDIS_WORKER_KEYS
 
-from ..store.connection import Connection
+from ..store.connections.connection import Connection
 
 FIELD = "toolonce"
 LISTED_S = 105

@@ -21,8 +21,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError
 from pydantic_core.core_schema import ErrorType
 
-from ..store.outcomes import Failure
-from ..store.validation import check_schema, find_foreign_reference, find_unbounded_pattern, is_endless
+from ..store.model.outcomes import Failure
+from ..store.schema.validation import check_schema, find_foreign_reference, find_unbounded_pattern, is_endless
 from .core_schemas import MOST_WAYS, backtracks, branching, is_too_deep
 from .errors import BadTool
 

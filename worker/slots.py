@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from ..store.connection import Link
+from ..store.connections.connection import Link
+from ..store.connections.handler_context import mark_inside
 from ..store.crashpoints import reach
-from ..store.errors import StoreError
-from ..store.execution import Delivery, NotRun, claim
-from ..store.inside import mark_inside
+from ..store.model.errors import StoreError
+from ..store.operations.runs import Delivery, NotRun, claim
 from .attempt import Desk
 from .current import working_on
 from .execute import Executor

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from ..store.execution import Run
+from ..store.operations.runs import Run
 from .ends import End
 
 _CAN_TRACE = find_spec("opentelemetry") is not None and find_spec("opentelemetry.trace") is not None

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from ..store.connection import Connection
+from ..store.connections.connection import Connection
+from ..store.connections.memory_watermark import read_memory, watermark
 from ..store.crashpoints import reach
-from ..store.errors import StoreError, StoreFull
-from ..store.pressure import read_memory, watermark
-from ..store.recovery import Mended, Retention, adopt, forget, steps
-from ..store.states import SETTLED
+from ..store.model.errors import StoreError, StoreFull
+from ..store.model.states import SETTLED
+from ..store.operations.recovery import Mended, Retention, adopt, forget, steps
 from .high_water import HighWater
 from .tool import Tool
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ..store.states import State
+from ..store.model.states import State
 
 
 @dataclass(slots=True)

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ..store.execution import Ending, Run
-from ..store.identity import call_key, fingerprint, idempotency_key, reference
-from ..store.outcomes import Failure
-from ..store.sealing import values_at
-from ..store.secret_texts import Secrets
-from ..store.specs import Effect
-from ..store.states import State
-from ..store.validation import validate
+from ..store.model.identity import call_key, fingerprint, idempotency_key, reference
+from ..store.model.outcomes import Failure
+from ..store.model.sealing import values_at
+from ..store.model.secret_texts import Secrets
+from ..store.model.specs import Effect
+from ..store.model.states import State
+from ..store.operations.runs import Ending, Run
+from ..store.schema.validation import validate
 from .authorize import Ask, Deny, consult
 from .call import context_of
 from .ends import End, Kind

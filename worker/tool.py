@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from ..store.outcomes import Failure
-from ..store.specs import Effect, ToolSpec
-from ..store.times import seconds
+from ..store.model.outcomes import Failure
+from ..store.model.specs import Effect, ToolSpec
+from ..store.model.times import seconds
 from .errors import BadTool
 from .results import DEFAULT_LIMIT
 from .retries import Retry, read_retry

@@ -11,8 +11,8 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from ..store.plain import whole_text
-from ..store.secret_texts import Secrets
+from ..store.model.plain import whole_text
+from ..store.model.secret_texts import Secrets
 
 MOST = 8_000
 """Characters of a traceback that are kept: its end, which names the cause."""

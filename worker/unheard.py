@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..store.secret_texts import Secrets
+from ..store.model.secret_texts import Secrets
 from .registry import Registry
 from .tracebacks import traceback_of
 

@@ -23,7 +23,7 @@ from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, NoReturn
 
-from ..store.secret_texts import Secrets
+from ..store.model.secret_texts import Secrets
 from .call import Call
 from .ends import End
 from .entering import Entry, enter, enter_async, enter_reconcile

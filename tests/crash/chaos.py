@@ -27,11 +27,12 @@ from tests.support.crash_tools import KINDS, VARIABLE, crowd
 from tests.support.partition import Divided
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store import reading, specs
-from toolonce.store.errors import StoreError
-from toolonce.store.outcomes import Outcome
-from toolonce.store.reading import Stats
-from toolonce.store.states import State
+from toolonce.store.model import specs
+from toolonce.store.model.errors import StoreError
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
+from toolonce.store.operations import queries
+from toolonce.store.operations.queries import Stats
 from toolonce.stream.batch import Batch
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
@@ -199,7 +200,7 @@ class Chaos:
             wait_until(self._place.whole, description="all servers follow one primary")
 
     def _stats(self) -> Stats:
-        return self._client.run(reading.stats(self._client.terms.space))
+        return self._client.run(queries.stats(self._client.terms.space))
 
     def _is_at_rest(self) -> bool:
         """Nothing moves; what can be read back has been."""

@@ -23,9 +23,10 @@ from tests.support.crash_tools import VARIABLE, crowd
 from tests.support.partition import Divided
 from tests.support.processes import Child
 from tests.support.wait import wait_until
-from toolonce.store import reading, specs
-from toolonce.store.connection import Connection
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model import specs
+from toolonce.store.model.states import State
+from toolonce.store.operations import queries
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 
@@ -143,7 +144,7 @@ class Run:
         with Client(place.url_majority, scope="acme/1", namespace=NAMESPACE) as client:
 
             def states() -> list[object]:
-                stored = client.run(reading.turn(client.terms.space, client.terms.turn("t1").key))
+                stored = client.run(queries.turn(client.terms.space, client.terms.turn("t1").key))
                 return [outcome.state for outcome in stored]
 
             with suppress(AssertionError):  # what does not come to rest is counted

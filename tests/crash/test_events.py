@@ -9,8 +9,8 @@ from typing import Any
 from tests.support.crash_nursery import Nursery
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.operators import Seen, Word, retry
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Seen, Word, retry
 
 Events = list[dict[str, Any]]
 

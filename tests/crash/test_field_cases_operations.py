@@ -13,8 +13,8 @@ from tests.support.redis_server import RealServer
 from tests.support.tools_under_test import VARIABLE
 from tests.support.wait import wait_until
 from tests.support.workers import TOOLS, Site
-from toolonce.store.scripts import load, names
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operation import load, names
 from toolonce.worker import Registry
 
 _SHIFTED_CLOCK = """

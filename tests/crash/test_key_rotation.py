@@ -6,10 +6,11 @@ import pytest
 
 from tests.support.crash_secrets import MARKER, tools
 from tests.support.workers import Site
-from toolonce.store import keyring, reading
-from toolonce.store.keyring import Keyring
-from toolonce.store.outcomes import Outcome
-from toolonce.store.states import State
+from toolonce.store.model import keyring
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
+from toolonce.store.operations import queries
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 from toolonce.worker import Call, Registry
@@ -143,4 +144,4 @@ def test_a_call_sealed_with_a_key_that_is_gone_waits_for_a_worker_that_has_it(
     with site.worker_here(registry):
         site.wait_for(key, State.SUCCEEDED)
     assert len(forwarded) == 1
-    assert site.connection.run(reading.stats(site.connection.space)).balanced
+    assert site.connection.run(queries.stats(site.connection.space)).balanced

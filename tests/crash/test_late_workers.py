@@ -10,8 +10,8 @@ import pytest
 from tests.support.crash_nursery import Nursery, Sprout
 from tests.support.crash_site import CrashSite
 from tests.support.wait import wait_until
-from toolonce.store.operators import Seen, Word, retry
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Seen, Word, retry
 from toolonce.worker.readback import GONE_AFTER_MS
 
 

@@ -9,7 +9,7 @@ from tests.support.redis_server import RealServer
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 from toolonce.worker import Call, Registry
 
 

@@ -8,7 +8,7 @@ from tests.support.redis_server import RealServer
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.errors import StoreFull
+from toolonce.store.model.errors import StoreFull
 
 TURN = 50
 

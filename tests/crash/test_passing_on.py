@@ -8,8 +8,9 @@ from tests.support.crash_nursery import Nursery
 from tests.support.crash_site import CrashSite
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store import operators, specs
-from toolonce.store.states import State
+from toolonce.store.model import specs
+from toolonce.store.model.states import State
+from toolonce.store.operations import operators
 from toolonce.worker import Registry, ToolError
 
 

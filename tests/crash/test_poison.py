@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.crash_nursery import Nursery
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 ATTEMPTS = 3
 """Of `look`, as its tool declares."""

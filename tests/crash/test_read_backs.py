@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 from toolonce.worker import Registry
 
 

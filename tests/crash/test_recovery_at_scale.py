@@ -10,9 +10,9 @@ import redis
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.execution import Delivery, claim
-from toolonce.store.scripts import load
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operation import load
+from toolonce.store.operations.runs import Delivery, claim
 from toolonce.worker import Registry
 
 ORPHANS = 20_000

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.workers import Site
-from toolonce.store.outcomes import Outcome
-from toolonce.store.states import State
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
 from toolonce.worker import Registry, ToolError
 
 LIMIT = 1_000_000

@@ -7,9 +7,9 @@ import pytest
 from tests.support.processes import Child
 from tests.support.wait import wait_until
 from tests.support.workers import TOOLS, Site
-from toolonce.store.keyring import Keyring
-from toolonce.store.recovery import DAY_MS, Retention
-from toolonce.store.states import State
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.states import State
+from toolonce.store.operations.recovery import DAY_MS, Retention
 from toolonce.worker import Registry, ToolError
 from toolonce.worker.checks import check_start
 from toolonce.worker.process import Options

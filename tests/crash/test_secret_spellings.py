@@ -13,9 +13,9 @@ from tests.support.leaky_tools import NUMBER, SECRET, SPELLINGS, TOOLS, needles
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store.keyring import VARIABLE
-from toolonce.store.outcomes import Outcome
-from toolonce.store.states import State
+from toolonce.store.model.keyring import VARIABLE
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 

@@ -18,11 +18,12 @@ from tests.support.inbox import seal_entry
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store import reading, specs
-from toolonce.store.connection import Connection
-from toolonce.store.keyring import VARIABLE, Keyring
-from toolonce.store.outcomes import Outcome
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model import specs
+from toolonce.store.model.keyring import VARIABLE, Keyring
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
+from toolonce.store.operations import queries
 from toolonce.stream.client import Client
 from toolonce.stream.turn import RejectedCall, ToolCall
 from toolonce.worker import Registry
@@ -122,7 +123,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
 
         def answered() -> bool:
             states = {outcome.state for outcome in batch.refresh()}
-            known = connection.run(reading.stats(connection.space)).counts.get("admitted") == len(outcomes) + 1
+            known = connection.run(queries.stats(connection.space)).counts.get("admitted") == len(outcomes) + 1
             return known and not states & {State.QUEUED, State.RUNNING}
 
         wait_until(answered, 60, "all calls are at rest")

@@ -6,7 +6,7 @@ from tests.support.redis_server import RealServer
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 
 def test_a_result_is_kept_while_the_server_is_away_and_written_later(own_server: RealServer, own_site: Site) -> None:

@@ -17,9 +17,9 @@ from tests.support.redis_server import RealServer
 from tests.support.tools_under_test import tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.errors import StoreWentBack
-from toolonce.store.keyring import Keyring
-from toolonce.store.states import State
+from toolonce.store.model.errors import StoreWentBack
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.states import State
 from toolonce.stream.async_client import AsyncClient
 from toolonce.stream.client import Client
 from toolonce.stream.inbox import Consumer

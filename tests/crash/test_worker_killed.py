@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 
 def _finish(site: Site) -> None:

@@ -7,7 +7,7 @@ import signal
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 
 def test_a_worker_paused_past_its_lease_settles_late_and_nothing_runs_twice(site: Site) -> None:
@@ -28,7 +28,7 @@ def test_a_worker_paused_past_its_lease_settles_late_and_nothing_runs_twice(site
 
 
 def test_a_late_worker_cannot_overwrite_an_operator(site: Site) -> None:
-    from toolonce.store.operators import Seen, Word, resolve
+    from toolonce.store.operations.operators import Seen, Word, resolve
 
     with site.worker() as paused:
         key = site.submit("put_and_wait", what="x")
@@ -50,7 +50,7 @@ def test_a_late_worker_cannot_overwrite_an_operator(site: Site) -> None:
 
 def test_a_worker_stopped_between_taking_and_claiming_comes_too_late(site: Site) -> None:
     """O7-06: what was cancelled in that gap has no effect, whoever wakes up then."""
-    from toolonce.store.operators import Seen, Word, cancel
+    from toolonce.store.operations.operators import Seen, Word, cancel
 
     with site.worker(crash="after_blmove:stop") as stopped:
         key = site.submit("put", what="x")

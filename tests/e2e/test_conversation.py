@@ -17,9 +17,9 @@ from tests.support.provider_server import ProviderServer, Reply
 from tests.support.redis_server import RealServer
 from tests.support.speech import stream
 from tests.support.workers import Site
-from toolonce.store.errors import KeyringMissing
-from toolonce.store.keyring import Keyring
-from toolonce.store.specs import ToolSpec, publish
+from toolonce.store.model.errors import KeyringMissing
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.specs import ToolSpec, publish
 from toolonce.stream.client import Client
 from toolonce.stream.conversation import Answer, Conversation, Terms
 from toolonce.stream.provider import Budget

@@ -16,7 +16,7 @@ from tests.support.processes import ROOT, Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.keyring import Keyring
+from toolonce.store.model.keyring import Keyring
 
 EXAMPLE = ROOT / "ops" / "examples" / "node"
 MESSAGE = {"type": "message", "role": "assistant", "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}

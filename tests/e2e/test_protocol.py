@@ -12,7 +12,7 @@ import redis
 from tests.support.harness import Bench
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
-from toolonce.store.states import SETTLED, State
+from toolonce.store.model.states import SETTLED, State
 from toolonce.stream.inbox import Consumer
 from toolonce.stream.inbox_entry import ENTRY_BYTES, KNOWN
 from toolonce.stream.limits import Limits

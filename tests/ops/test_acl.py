@@ -15,9 +15,9 @@ from tests.support.command_line import CommandLine
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store.async_connection import AsyncConnection
-from toolonce.store.connection import Patience
-from toolonce.store.errors import StoreUnavailable
+from toolonce.store.connections.async_connection import AsyncConnection
+from toolonce.store.connections.connection import Patience
+from toolonce.store.model.errors import StoreUnavailable
 
 OPS = Path(__file__).parent.parent.parent / "ops"
 TRANSCRIPT = OPS / "transcripts" / "weather.anthropic.sse"

@@ -7,10 +7,10 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
-from toolonce.store.execution import interrupt, progress
-from toolonce.store.keyring import Keyring
-from toolonce.store.sealing import Sealer
-from toolonce.store.specs import Effect
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.sealing import Sealer
+from toolonce.store.model.specs import Effect
+from toolonce.store.operations.runs import interrupt, progress
 
 
 def test_a_call_is_found_by_key_by_idempotency_key_and_by_first_digits(scene: LiveScene, toolonce: CommandLine) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store.errors import StoreUnsafe
+from toolonce.store.model.errors import StoreUnsafe
 from toolonce.stream import AsyncClient, Client, ToolCall
 
 NODES = "{0} 127.0.0.1:0@0 myself,master - 0 0 1 connected {1}\n{2}vars currentEpoch 2 lastVoteEpoch 0\n"

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from toolonce.ops.cli import build_parser
 from toolonce.ops.durations import seconds
-from toolonce.store.specs import ToolSpec
+from toolonce.store.model.specs import ToolSpec
 
 ROOT = Path(__file__).parent.parent.parent
 FILE = ROOT / "docker-compose.yml"

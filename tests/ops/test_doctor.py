@@ -19,8 +19,8 @@ from toolonce.ops.doctor import examine, verdict
 from toolonce.ops.exit_codes import ExitCode
 from toolonce.ops.findings import Finding, Severity
 from toolonce.ops.vitals import take
-from toolonce.store.connection import Connection
-from toolonce.store.replication import note_replicas
+from toolonce.store.connections.connection import Connection
+from toolonce.store.connections.replication import note_replicas
 
 OPS = Path(__file__).parent.parent.parent / "ops"
 

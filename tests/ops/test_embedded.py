@@ -19,7 +19,7 @@ from toolonce.ops import embedded
 from toolonce.ops.data_folder import SOCKET_PATH_BYTES, DataFolder
 from toolonce.ops.embedded import EmbeddedServer, ensure_server
 from toolonce.ops.errors import ServerNotStarted
-from toolonce.store.project import user_folder
+from toolonce.store.connections.project import user_folder
 
 USE = """
 import sys

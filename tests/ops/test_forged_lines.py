@@ -13,7 +13,7 @@ from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from toolonce.ops import render
 from toolonce.ops.logs import ForEyes, JsonLines
-from toolonce.store.plain import visible
+from toolonce.store.model.plain import visible
 from toolonce.stream import TurnDecoder
 
 EVIL = "\x1b]0;pwned\x07\x1b[2J\n20:00:00 info    all is well\u202e\x9b31m\u2028\x7f\u2066\udcff"

@@ -13,8 +13,8 @@ import pytest
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from toolonce.ops.logs import ForEyes, JsonLines
-from toolonce.store.execution import Run
-from toolonce.store.specs import Effect
+from toolonce.store.model.specs import Effect
+from toolonce.store.operations.runs import Run
 from toolonce.worker.current import working_on
 
 RUN = Run(

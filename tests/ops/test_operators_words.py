@@ -10,11 +10,11 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
-from toolonce.store.keyring import VARIABLE, Keyring
-from toolonce.store.operators import Seen, Word, resolve
-from toolonce.store.outcomes import Failure
-from toolonce.store.sealing import Sealer
-from toolonce.store.states import State
+from toolonce.store.model.keyring import VARIABLE, Keyring
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.sealing import Sealer
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Seen, Word, resolve
 
 KEYS = "a key of sixteen or more"
 HALF, WHOLE = os.fsdecode(b"see \xff.txt"), "see \ufffd.txt"

@@ -17,11 +17,11 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from toolonce.ops.embedded import EmbeddedServer, ensure_server, project_server
-from toolonce.store.connection import Connection
-from toolonce.store.errors import StoreMisuse
-from toolonce.store.project import FOLDER, find_project, user_folder
-from toolonce.store.reading import stats
-from toolonce.store.specs import publish
+from toolonce.store.connections.connection import Connection
+from toolonce.store.connections.project import FOLDER, find_project, user_folder
+from toolonce.store.model.errors import StoreMisuse
+from toolonce.store.model.specs import publish
+from toolonce.store.operations.queries import stats
 from toolonce.stream import AsyncClient, Client, ToolCall
 
 TOOLS = """

@@ -23,7 +23,7 @@ from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.ops.cli import build_parser
 from toolonce.ops.durations import seconds
-from toolonce.store.specs import ToolSpec
+from toolonce.store.model.specs import ToolSpec
 
 OPS = Path(__file__).parent.parent.parent / "ops"
 CONFIG = OPS / "supervisord.conf"

@@ -15,9 +15,9 @@ from tests.support.command_line import CommandLine, Said
 from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.store_dump import NAMESPACE, load, raw_client
-from toolonce.store import identity
-from toolonce.store.admission import Identified
-from toolonce.store.states import State
+from toolonce.store.model import identity
+from toolonce.store.model.states import State
+from toolonce.store.operations.admission import Identified
 
 DUMPS = sorted((Path(__file__).parent.parent / "data").glob("store-*.json"))
 SETTLED = {"succeeded": 0, "failed": None, "refused": None, "cancelled": None}
@@ -45,7 +45,7 @@ def test_every_release_has_left_its_records_here() -> None:
 
 def test_a_repeat_finds_the_old_record_and_gets_the_old_answer(kept: LiveScene) -> None:
     names = [*SETTLED, *OPEN, "forgotten"]
-    from toolonce.store.admission import lookup
+    from toolonce.store.operations.admission import lookup
 
     found = kept.live.run(lookup(kept.space, [asked_again(name) for name in names]))
 

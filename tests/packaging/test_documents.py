@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store.validation import validate
+from toolonce.store.schema.validation import validate
 from toolonce.stream import TurnDecoder
 from toolonce.worker.loading import load_registry
 

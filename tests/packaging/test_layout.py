@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from scripts import check_lua
+from scripts.check_folders import circles
 from scripts.check_lua import lint
 from scripts.check_sizes import complaints, complaints_of_module
 from scripts.check_words import complaints as traces
@@ -75,14 +77,37 @@ def test_what_every_machine_has_is_no_trace(line: str) -> None:
     assert not list(traces_in(line))
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_packages_are_flat_typed_and_regular(package: str) -> None:
-    nested = [path.parent for path in (ROOT / package).rglob("*.py") if path.parent != ROOT / package]
+FOLDERS = sorted({path.parent for path in MODULES})
 
-    assert nested == [], "a subpackage is importable here and absent from the wheel"
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_are_typed_and_regular(package: str) -> None:
     assert (ROOT / package / "__init__.py").is_file()
     assert (ROOT / package / "py.typed").is_file()
     assert (ROOT / ".types" / "toolonce" / package).readlink() == Path("../..") / package
+
+
+def test_every_folder_of_modules_is_a_package_that_ships() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+
+    assert listed == {".".join(("toolonce", *folder.relative_to(ROOT).parts)) for folder in FOLDERS}
+    assert [folder for folder in FOLDERS if not (folder / "__init__.py").is_file()] == []
+
+
+def test_no_folder_holds_more_modules_than_a_reader_can_look_over() -> None:
+    sizes = {
+        folder: sum(path.parent == folder and path.name != "__init__.py" for path in MODULES) for folder in FOLDERS
+    }
+
+    assert {folder.name: size for folder, size in sizes.items() if size > 20} == {}
+
+
+def test_a_circle_of_folders_is_found(tmp_path: Path) -> None:
+    for name, text in {"store/a/x.py": "from ..b import y", "store/b/y.py": "from ..a.x import z"}.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+
+    assert list(circles(tmp_path)) == ["store/a and store/b import each other: store/a/x.py, store/b/y.py"]
 
 
 def test_no_module_takes_a_name_of_the_standard_library() -> None:

@@ -13,11 +13,11 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from tests.support.sentinel import Failover, free_port
 from tests.support.tls import TlsDoor
-from toolonce.store.addresses import read_sentinel_url
-from toolonce.store.async_connection import AsyncConnection
-from toolonce.store.connection import Connection, Patience, without_password
-from toolonce.store.errors import StoreUnavailable
-from toolonce.store.specs import publish, published
+from toolonce.store.connections.async_connection import AsyncConnection
+from toolonce.store.connections.connection import Connection, Patience, without_password
+from toolonce.store.connections.urls import read_sentinel_url
+from toolonce.store.model.errors import StoreUnavailable
+from toolonce.store.model.specs import publish, published
 
 
 def test_a_sentinel_url_names_hosts_service_database_and_both_passwords() -> None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.support.scene import Scene, spec
-from toolonce.store import admission, reading
-from toolonce.store.admission import Identified, InboxEntry
-from toolonce.store.errors import CorruptRecord, StoreFull
-from toolonce.store.keys import Namespace
-from toolonce.store.outcomes import Failure
-from toolonce.store.specs import publish, published
-from toolonce.store.states import State
+from toolonce.store.model.errors import CorruptRecord, StoreFull
+from toolonce.store.model.keys import Namespace
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.specs import publish, published
+from toolonce.store.model.states import State
+from toolonce.store.operations import admission, queries
+from toolonce.store.operations.admission import Identified, InboxEntry
 
 
 def test_a_turn_of_ten_is_admitted_in_one_step_and_in_call_order(scene: Scene) -> None:
@@ -21,7 +21,7 @@ def test_a_turn_of_ten_is_admitted_in_one_step_and_in_call_order(scene: Scene) -
     outcomes = scene.admit(*calls)
     assert [(outcome.position, outcome.state) for outcome in outcomes] == [(at, State.QUEUED) for at in range(10)]
     assert scene.queued_jobs() == [outcome.idempotency_key for outcome in outcomes]
-    assert scene.run(reading.turn(scene.space, scene.turn().key)) == outcomes
+    assert scene.run(queries.turn(scene.space, scene.turn().key)) == outcomes
 
 
 def test_lookup_answers_in_order_with_what_is_stored_and_none_for_the_rest(scene: Scene) -> None:

@@ -8,9 +8,9 @@ from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import GRACE_MS, LEASE_MS, Scene, spec
 from tests.support.wait import wait_until
-from toolonce.store import execution, recovery
-from toolonce.store.execution import NotRun
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations import recovery, runs
+from toolonce.store.operations.runs import NotRun
 
 HOUR_MS = 3_600_000
 READ = spec("look", "read")
@@ -50,7 +50,7 @@ def test_a_step_back_gives_a_live_workers_lease_anew_once(real_scene: Scene) -> 
     real_scene.reclaim()
     assert real_scene.record(run.call).lease_left_ms == LEASE_MS
     assert "leases_given_anew" not in real_scene.reclaim()
-    assert real_scene.run(execution.renew(real_scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
+    assert real_scene.run(runs.renew(real_scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
 
 
 def test_leases_of_workers_with_other_lengths_keep_their_own(real_scene: Scene) -> None:
@@ -105,7 +105,7 @@ def test_a_server_that_was_started_anew_lets_its_workers_ask_before_it_takes_the
     wait_until(lambda: (scene.record(run.call).lease_left_ms or 0) <= 0, description="the lease ran out meanwhile")
 
     assert scene.reclaim()["leases_given_anew"] == 1
-    assert scene.run(execution.renew(scene.space, [run], lease_ms=1_000)) == ("kept",)
+    assert scene.run(runs.renew(scene.space, [run], lease_ms=1_000)) == ("kept",)
     assert scene.settle(run, "done").state is State.SUCCEEDED
     scene.live.close()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.scene import Scene, spec
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 ONCE = spec("pay", hold_duplicates=True)
 BILL = {"order": "A-17"}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.scene import BROKEN, LEASE_MS, Scene, spec
-from toolonce.store import execution, operators
-from toolonce.store.execution import NotRun, Run
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations import operators, runs
+from toolonce.store.operations.runs import NotRun, Run
 
 READ = spec("look", "read", max_attempts=3)
 BEGINS = spec("pay", begins=True)
@@ -63,14 +63,14 @@ def test_a_renewed_lease_is_never_reclaimed(scene: Scene) -> None:
     for _ in range(5):
         scene.store.advance(LEASE_MS - 1)
         scene.reclaim()
-        assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
+        assert scene.run(runs.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
     assert scene.state(run.call) is State.RUNNING
 
 
 def test_a_lease_may_be_renewed_past_its_end_while_nobody_reclaimed_it(scene: Scene) -> None:
     run = scene.start()
     scene.store.advance(3 * LEASE_MS)
-    assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
+    assert scene.run(runs.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("kept",)
     scene.reclaim()
     assert scene.state(run.call) is State.RUNNING
 
@@ -79,7 +79,7 @@ def test_one_renewal_answers_for_each_run_of_a_process(scene: Scene) -> None:
     kept, stopped, gone = (scene.start(name, of=READ) for name in "abc")
     scene.cancel(stopped.call)
     scene.settle(gone)
-    assert scene.run(execution.renew(scene.space, [kept, stopped, gone], lease_ms=LEASE_MS)) == (
+    assert scene.run(runs.renew(scene.space, [kept, stopped, gone], lease_ms=LEASE_MS)) == (
         "kept",
         "cancel",
         "lost",
@@ -90,12 +90,12 @@ def test_a_late_worker_cannot_renew_begin_or_give_back_what_its_successor_runs(s
     late = scene.start(of=READ)
     scene.lose(late)
     scene.take()
-    assert scene.run(execution.renew(scene.space, [late], lease_ms=LEASE_MS)) == ("lost",)
-    assert scene.run(execution.begin(scene.space, late)) == "lost"
-    assert scene.run(execution.progress(scene.space, late, 0.5, "half")) is False
+    assert scene.run(runs.renew(scene.space, [late], lease_ms=LEASE_MS)) == ("lost",)
+    assert scene.run(runs.begin(scene.space, late)) == "lost"
+    assert scene.run(runs.progress(scene.space, late, 0.5, "half")) is False
     assert scene.release(late) == "lost"
     assert scene.retry_later(late) == "lost"
-    assert scene.run(execution.interrupt(scene.space, late, reason="drain")) == "lost"
+    assert scene.run(runs.interrupt(scene.space, late, reason="drain")) == "lost"
     assert scene.state(late.call) is State.RUNNING
 
 
@@ -140,7 +140,7 @@ def test_after_an_operators_retry_ran_the_old_fence_only_gives_evidence(scene: S
 
 def test_begin_is_written_once_and_makes_a_lost_call_unknown(scene: Scene) -> None:
     run = scene.start(of=BEGINS)
-    assert [scene.run(execution.begin(scene.space, run)) for _ in range(2)] == ["begun", "begun"]
+    assert [scene.run(runs.begin(scene.space, run)) for _ in range(2)] == ["begun", "begun"]
     assert [event["op"] for event in scene.record(run.call).history].count("begin") == 1
     assert scene.lose(run) is State.UNKNOWN
 
@@ -148,16 +148,16 @@ def test_begin_is_written_once_and_makes_a_lost_call_unknown(scene: Scene) -> No
 def test_a_call_that_was_lost_before_begin_runs_again_and_its_old_worker_cannot_begin(scene: Scene) -> None:
     old = scene.start(of=BEGINS)
     assert scene.lose(old) is State.QUEUED
-    assert scene.run(execution.begin(scene.space, old)) == "lost"
+    assert scene.run(runs.begin(scene.space, old)) == "lost"
     new = scene.take()
-    assert scene.run(execution.begin(scene.space, old)) == "lost"
-    assert scene.run(execution.begin(scene.space, new)) == "begun"
+    assert scene.run(runs.begin(scene.space, old)) == "lost"
+    assert scene.run(runs.begin(scene.space, new)) == "begun"
 
 
 def test_a_stop_that_was_asked_for_in_time_lets_nothing_begin(scene: Scene) -> None:
     run = scene.start(of=BEGINS)
     assert scene.cancel(run.call) == "requested"
-    assert scene.run(execution.begin(scene.space, run)) == "cancel"
+    assert scene.run(runs.begin(scene.space, run)) == "cancel"
     assert scene.record(run.call).stored["begun"] == "0"
 
 
@@ -195,9 +195,9 @@ def test_what_waits_to_run_again_is_not_available_before_its_time(scene: Scene) 
 def test_giving_up_is_answered_the_same_when_it_comes_twice(scene: Scene, give_up: str) -> None:
     run = scene.start(of=READ)
     invocation = {
-        "release": execution.release(scene.space, run),
-        "retry_later": execution.retry_later(scene.space, run, delay_ms=0, failure=BROKEN),
-        "interrupt": execution.interrupt(scene.space, run, reason="drain"),
+        "release": runs.release(scene.space, run),
+        "retry_later": runs.retry_later(scene.space, run, delay_ms=0, failure=BROKEN),
+        "interrupt": runs.interrupt(scene.space, run, reason="drain"),
     }[give_up]
     assert scene.run(invocation) == "queued"
     again = scene.take()
@@ -273,7 +273,7 @@ def test_a_stop_does_not_turn_unknown_into_cancelled(scene: Scene) -> None:
 
 def test_progress_is_seen_and_changes_no_state(scene: Scene) -> None:
     run = scene.start()
-    assert scene.run(execution.progress(scene.space, run, 0.5, "half way"))
+    assert scene.run(runs.progress(scene.space, run, 0.5, "half way"))
     stored = scene.record(run.call)
     assert (stored.state, stored.stored["progress"], stored.stored["progress_message"]) == (
         State.RUNNING, "0.5", "half way",

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store import execution, operators, recovery
-from toolonce.store.execution import NotRun, Run
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations import operators, recovery, runs
+from toolonce.store.operations.runs import NotRun, Run
 
 PAY = spec("pay", begins=True)
 
@@ -42,8 +42,8 @@ def flags(scene: Scene) -> set[str]:
 
 def test_only_one_of_two_attempts_under_one_fence_may_begin(real_scene: Scene, attempts: tuple[Run, Run]) -> None:
     forgotten, known = attempts
-    assert real_scene.run(execution.begin(real_scene.space, forgotten)) == "lost"
-    assert real_scene.run(execution.begin(real_scene.space, known)) == "begun"
+    assert real_scene.run(runs.begin(real_scene.space, forgotten)) == "lost"
+    assert real_scene.run(runs.begin(real_scene.space, known)) == "begun"
 
 
 def test_a_forgotten_attempt_cannot_give_back_or_give_up_what_another_one_runs(
@@ -51,10 +51,10 @@ def test_a_forgotten_attempt_cannot_give_back_or_give_up_what_another_one_runs(
 ) -> None:
     forgotten, known = attempts
     space = real_scene.space
-    assert real_scene.run(execution.release(space, forgotten)) == "lost"
-    assert real_scene.run(execution.interrupt(space, forgotten, reason="drain")) == "lost"
-    assert real_scene.run(execution.declare(space, forgotten)) == "lost"
-    assert not real_scene.run(execution.progress(space, forgotten, 0.5, "half"))
+    assert real_scene.run(runs.release(space, forgotten)) == "lost"
+    assert real_scene.run(runs.interrupt(space, forgotten, reason="drain")) == "lost"
+    assert real_scene.run(runs.declare(space, forgotten)) == "lost"
+    assert not real_scene.run(runs.progress(space, forgotten, 0.5, "half"))
     assert real_scene.state(known.call) is State.RUNNING
 
 
@@ -65,7 +65,7 @@ def test_its_next_word_raises_the_flag_although_no_fence_is_higher(
     forgotten, known = attempts
     assert not flags(real_scene)
     if word == "renew":
-        both = execution.renew(real_scene.space, [forgotten, known], lease_ms=LEASE_MS)
+        both = runs.renew(real_scene.space, [forgotten, known], lease_ms=LEASE_MS)
         assert real_scene.run(both) == ("lost", "kept")
     else:
         assert real_scene.settle(forgotten, "mine").verdict == "late"
@@ -78,7 +78,7 @@ def test_a_word_for_a_claim_that_the_server_has_forgotten_raises_the_flag(real_s
     call = real_scene.submit("a", of=PAY)
     run = real_scene.take()
     record = f"{real_scene.space.root}call:{call}"
-    real_scene.run(execution.release(real_scene.space, run))
+    real_scene.run(runs.release(real_scene.space, run))
     real_scene.store.redis.hdel(record, "fence", "token")
 
     assert real_scene.settle(run, "mine").verdict == "late"
@@ -89,9 +89,9 @@ def test_a_worker_that_was_overtaken_raises_no_flag(real_scene: Scene) -> None:
     """A lease that was lost in the usual way proves nothing about the server."""
     run = real_scene.start("a", of=PAY)
     real_scene.lose(run)
-    assert real_scene.run(execution.renew(real_scene.space, [run], lease_ms=LEASE_MS)) == ("lost",)
+    assert real_scene.run(runs.renew(real_scene.space, [run], lease_ms=LEASE_MS)) == ("lost",)
     successor = real_scene.take()
-    assert real_scene.run(execution.renew(real_scene.space, [run, successor], lease_ms=LEASE_MS)) == ("lost", "kept")
+    assert real_scene.run(runs.renew(real_scene.space, [run, successor], lease_ms=LEASE_MS)) == ("lost", "kept")
     assert real_scene.settle(run, "late").verdict == "late"
     assert not flags(real_scene)
 
@@ -109,14 +109,14 @@ def forget_record(scene: Scene, run: Run) -> None:
 
 Saying = Callable[[Scene, Run], object]
 WORDS: dict[str, Saying] = {
-    "renew": lambda scene, run: scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)),
-    "begin": lambda scene, run: scene.run(execution.begin(scene.space, run)),
-    "declare": lambda scene, run: scene.run(execution.declare(scene.space, run)),
-    "progress": lambda scene, run: scene.run(execution.progress(scene.space, run, 0.5, "half")),
+    "renew": lambda scene, run: scene.run(runs.renew(scene.space, [run], lease_ms=LEASE_MS)),
+    "begin": lambda scene, run: scene.run(runs.begin(scene.space, run)),
+    "declare": lambda scene, run: scene.run(runs.declare(scene.space, run)),
+    "progress": lambda scene, run: scene.run(runs.progress(scene.space, run, 0.5, "half")),
     "release": lambda scene, run: scene.release(run),
     "retry_later": lambda scene, run: scene.retry_later(run),
-    "interrupt": lambda scene, run: scene.run(execution.interrupt(scene.space, run, reason="drain")),
-    "linger": lambda scene, run: scene.run(execution.linger(scene.space, [run], wait_ms=LEASE_MS)),
+    "interrupt": lambda scene, run: scene.run(runs.interrupt(scene.space, run, reason="drain")),
+    "linger": lambda scene, run: scene.run(runs.linger(scene.space, [run], wait_ms=LEASE_MS)),
     "settle": lambda scene, run: scene.settle(run, "mine"),
 }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.scene import BROKEN, LEASE_MS, Scene, spec
-from toolonce.store import execution, identity, reading
-from toolonce.store.admission import Identified, NewCall
-from toolonce.store.execution import NotRun
-from toolonce.store.states import State
+from toolonce.store.model import identity
+from toolonce.store.model.states import State
+from toolonce.store.operations import queries, runs
+from toolonce.store.operations.admission import Identified, NewCall
+from toolonce.store.operations.runs import NotRun
 
 
 def with_intent(scene: Scene, call: NewCall, intent: str) -> NewCall:
@@ -51,7 +52,7 @@ def test_a_redelivery_beside_a_live_lease_runs_nothing_however_long_the_tool_tak
     run = scene.start()
     for _ in range(4):
         scene.store.advance(LEASE_MS - 1)
-        scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS))
+        scene.run(runs.renew(scene.space, [run], lease_ms=LEASE_MS))
         scene.reclaim()
         assert isinstance(scene.claim(run.idempotency_key, worker="worker-b"), NotRun)
     assert scene.settle(run, "done").verdict == "settled"
@@ -79,7 +80,7 @@ def test_every_attempt_of_a_call_hands_the_tool_the_same_key_to_forward(scene: S
 def test_who_asks_while_a_call_runs_hears_that_it_is_pending_and_not_an_error(scene: Scene) -> None:
     """O1-06, the store's part: a wait limit is no execution failure."""
     scene.start()
-    (outcome,) = scene.run(reading.turn(scene.space, scene.turn().key))
+    (outcome,) = scene.run(queries.turn(scene.space, scene.turn().key))
     assert (outcome.pending, outcome.failure, outcome.settled) == (True, None, False)
 
 
@@ -88,7 +89,7 @@ def test_what_counts_is_the_call_and_not_the_number_of_its_delivery(scene: Scene
     scene.submit()
     job = scene.pop() or ""
     run = scene.claim(job, token="second-delivery")
-    assert isinstance(run, execution.Run)
+    assert isinstance(run, runs.Run)
     assert isinstance(scene.claim(job, token="third-delivery"), NotRun)
     scene.settle(run, 1)
     assert scene.claim(job, token="fourth-delivery") == NotRun("settled", "succeeded")
@@ -107,6 +108,6 @@ def test_a_loop_that_submits_again_on_each_resume_runs_its_call_once(scene: Scen
 def test_an_exception_after_the_effect_is_unknown_and_the_queue_cannot_run_it_again(scene: Scene) -> None:
     """O1-09: the guard covered only the enqueue; RQ's own retry came past it."""
     run = scene.start()
-    scene.run(execution.settle(scene.space, run, execution.Ending(State.UNKNOWN, failure=BROKEN)))
+    scene.run(runs.settle(scene.space, run, runs.Ending(State.UNKNOWN, failure=BROKEN)))
     scene.store.redis.rpush(scene.space.queue_key("default"), run.idempotency_key)
     assert scene.claim(scene.pop() or "") == NotRun("unknown")

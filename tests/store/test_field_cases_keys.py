@@ -7,12 +7,12 @@ import json
 import pytest
 
 from tests.support.scene import BROKEN, Scene, spec
-from toolonce.store import execution
-from toolonce.store.execution import NotRun
-from toolonce.store.identity import call_key, fingerprint
-from toolonce.store.keyring import Keyring
-from toolonce.store.recovery import Retention, forget
-from toolonce.store.states import State
+from toolonce.store.model.identity import call_key, fingerprint
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.states import State
+from toolonce.store.operations import runs
+from toolonce.store.operations.recovery import Retention, forget
+from toolonce.store.operations.runs import NotRun
 
 READ = spec("look", "read")
 
@@ -84,8 +84,8 @@ def test_a_large_result_with_its_mark_is_a_success(scene: Scene) -> None:
     """O3-08, the store's part: an oversized result is a visible mark, never a failure."""
     run = scene.start()
     marks = {"truncated": True, "size": 64 * 2**20}
-    ending = execution.Ending(State.SUCCEEDED, json.dumps("x" * 2**20), marks=json.dumps(marks))
-    assert scene.run(execution.settle(scene.space, run, ending)).state is State.SUCCEEDED
+    ending = runs.Ending(State.SUCCEEDED, json.dumps("x" * 2**20), marks=json.dumps(marks))
+    assert scene.run(runs.settle(scene.space, run, ending)).state is State.SUCCEEDED
     (outcome,) = scene.lookup(scene.call())
     assert outcome is not None
     assert (len(outcome.value), outcome.marks) == (2**20, marks)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from tests.support.clocked_store import ClockedStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store import execution, recovery
-from toolonce.store.execution import NotRun
-from toolonce.store.recovery import Retention
-from toolonce.store.scripts import load
-from toolonce.store.states import SETTLED, State
+from toolonce.store.model.states import SETTLED, State
+from toolonce.store.operations import recovery
+from toolonce.store.operations import runs as execution
+from toolonce.store.operations.operation import load
+from toolonce.store.operations.recovery import Retention
+from toolonce.store.operations.runs import NotRun
 
 READ = spec("look", "read", max_attempts=3)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.scene import Scene, spec
-from toolonce.store import operators
-from toolonce.store.execution import Ending, NotRun, release, settle
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.states import Operation, State
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.states import Operation, State
+from toolonce.store.operations import operators
+from toolonce.store.operations.runs import Ending, NotRun, release, settle
 from toolonce.stream.catalogue import MessageCode
 from toolonce.stream.messages import message_code
 from toolonce.stream.reply_answers import for_model

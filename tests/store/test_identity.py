@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.store import identity
-from toolonce.store.identity import (
+from toolonce.store.model import identity
+from toolonce.store.model.identity import (
     call_key,
     canonical,
     digest,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store.execution import NotRun, Run
-from toolonce.store.specs import limit, publish
-from toolonce.store.states import State
+from toolonce.store.model.specs import limit, publish
+from toolonce.store.model.states import State
+from toolonce.store.operations.runs import NotRun, Run
 
 ONE = spec("pay", concurrency=1)
 READ_ONE = spec("look", "read", concurrency=1)

@@ -13,11 +13,11 @@ from tests.support.moves import MOVES
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.scene import Scene
-from toolonce.store.connection import Connection, Patience
-from toolonce.store.errors import StoreUnavailable
-from toolonce.store.query import Operation, Query
-from toolonce.store.scripts import Invocation, load, names
-from toolonce.store.specs import publish
+from toolonce.store.connections.connection import Connection, Patience
+from toolonce.store.model.errors import StoreUnavailable
+from toolonce.store.model.specs import publish
+from toolonce.store.operations.operation import Invocation, load, names
+from toolonce.store.operations.query import Operation, Query
 
 T = TypeVar("T")
 

@@ -14,11 +14,13 @@ from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import LEASE_MS, Scene, spec
 from tests.support.wait import wait_until
-from toolonce.store import execution, operators, pressure
-from toolonce.store.admission import NewCall
-from toolonce.store.errors import StoreFull
-from toolonce.store.pressure import Marks, Memory, read_memory, take, watermark
-from toolonce.store.states import State
+from toolonce.store.connections import memory_watermark
+from toolonce.store.connections.memory_watermark import Marks, Memory, read_memory, take, watermark
+from toolonce.store.model.errors import StoreFull
+from toolonce.store.model.states import State
+from toolonce.store.operations import operators
+from toolonce.store.operations import runs as execution
+from toolonce.store.operations.admission import NewCall
 
 READ = spec("look", "read")
 
@@ -129,7 +131,7 @@ def test_far_over_its_limit_nothing_more_is_taken(
 ) -> None:
     """faults 15: results of any size must not fill the machine."""
     scene, server = full
-    monkeypatch.setattr(pressure, "LEAST_OVERDRAFT", 0)
+    monkeypatch.setattr(memory_watermark, "LEAST_OVERDRAFT", 0)
     fill(server)
     with pytest.raises(StoreFull, match="far over its memory limit"):
         scene.run(take(scene.space, "default"))

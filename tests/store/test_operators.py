@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.scene import BROKEN, Scene, spec
-from toolonce.store import execution, operators
-from toolonce.store.operators import Done, Seen, Word
-from toolonce.store.recovery import Retention, forget
-from toolonce.store.scripts import Invocation
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations import operators, runs
+from toolonce.store.operations.operation import Invocation
+from toolonce.store.operations.operators import Done, Seen, Word
+from toolonce.store.operations.recovery import Retention, forget
 
 READ = spec("look", "read")
 
@@ -70,7 +70,7 @@ def test_the_queue_deadline_starts_when_a_person_lets_the_call_in(scene: Scene) 
 def test_a_hook_may_hold_a_claimed_call_for_approval_and_the_next_run_knows_of_it(scene: Scene) -> None:
     run = scene.start()
     assert not run.approved
-    invocation = execution.release(scene.space, run, held="approval", approval_ms=1_000)
+    invocation = runs.release(scene.space, run, held="approval", approval_ms=1_000)
     assert [scene.run(invocation) for _ in range(2)] == ["held", "held"]
     scene.approve(run.call)
     again = scene.take()
@@ -79,7 +79,7 @@ def test_a_hook_may_hold_a_claimed_call_for_approval_and_the_next_run_knows_of_i
 
 def test_an_approval_asked_for_by_a_hook_has_a_lifetime_too(scene: Scene) -> None:
     run = scene.start()
-    scene.run(execution.release(scene.space, run, held="approval", approval_ms=1_000))
+    scene.run(runs.release(scene.space, run, held="approval", approval_ms=1_000))
     scene.store.advance(1_000)
     assert scene.approve(run.call) == "late"
     assert scene.tick()["approvals_expired"] == 1

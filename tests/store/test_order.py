@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support.scene import BROKEN, Scene, spec
-from toolonce.store import operators, reading
-from toolonce.store.admission import NewCall
-from toolonce.store.execution import NotRun
-from toolonce.store.specs import publish
-from toolonce.store.states import State
+from toolonce.store.model.specs import publish
+from toolonce.store.model.states import State
+from toolonce.store.operations import operators, queries
+from toolonce.store.operations.admission import NewCall
+from toolonce.store.operations.runs import NotRun
 
 READ = spec("look", "read", max_attempts=3)
 
@@ -273,7 +273,7 @@ def test_the_calls_of_a_turn_in_several_submissions_stand_in_the_order_of_these(
         scene.admit(scene.call(name))
         scene.store.advance(1)
     scene.admit(scene.call("y", position=0), scene.call("z", position=1))
-    found = scene.run(reading.turn(scene.space, scene.turn().key))
+    found = scene.run(queries.turn(scene.space, scene.turn().key))
     assert [outcome.call_id for outcome in found] == [*names, "y", "z"]
     assert [outcome.position for outcome in found] == list(range(8))
 
@@ -282,7 +282,7 @@ def test_the_calls_of_a_turn_that_was_completed_later_stand_in_call_order(scene:
     """Faults 22."""
     scene.admit(scene.call("c", position=2), scene.call("b", position=1))
     scene.admit(scene.call("a", position=0))
-    found = scene.run(reading.turn(scene.space, scene.turn().key))
+    found = scene.run(queries.turn(scene.space, scene.turn().key))
     assert [(outcome.call_id, outcome.position) for outcome in found] == [("a", 0), ("b", 1), ("c", 2)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolonce.store.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
+from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 
 
 @pytest.mark.parametrize(

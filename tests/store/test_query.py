@@ -10,9 +10,9 @@ import pytest
 from redis.exceptions import ResponseError
 
 from tests.support.redis_server import RealServer
-from toolonce.store.async_connection import AsyncConnection
-from toolonce.store.connection import Connection
-from toolonce.store.query import Query
+from toolonce.store.connections.async_connection import AsyncConnection
+from toolonce.store.connections.connection import Connection
+from toolonce.store.operations.query import Query
 
 Run = Callable[[Query[Any]], Any]
 

@@ -13,11 +13,11 @@ import pytest
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import Scene
-from toolonce.store import admission, execution, operators, reading
-from toolonce.store.connection import Connection
-from toolonce.store.execution import NotRun, Run
-from toolonce.store.specs import limit
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.specs import limit
+from toolonce.store.model.states import State
+from toolonce.store.operations import admission, operators, queries, runs
+from toolonce.store.operations.runs import NotRun, Run
 
 T = TypeVar("T")
 CROWD = 50
@@ -45,7 +45,7 @@ def test_fifty_claims_of_one_call_give_one_run(real_scene: Scene, crowd: ThreadP
     job = real_scene.pop() or ""
     deliveries = [real_scene.delivery(job) for _ in range(CROWD)]
     space, run = real_scene.space, real_scene.store.run
-    answers = at_once(crowd, lambda at: run(execution.claim(space, deliveries[at], lease_ms=10_000)))
+    answers = at_once(crowd, lambda at: run(runs.claim(space, deliveries[at], lease_ms=10_000)))
     assert Counter(type(answer) for answer in answers) == {Run: 1, NotRun: CROWD - 1}
     assert {answer.why for answer in answers if isinstance(answer, NotRun)} == {"busy"}
 
@@ -98,9 +98,9 @@ def test_a_cap_holds_and_every_call_gets_its_turn_under_a_crowd(real_scene: Scen
 
 SUBMITTER = """
 import sys
-from toolonce.store import admission
-from toolonce.store.connection import Connection
-from toolonce.store.specs import ToolSpec
+from toolonce.store.operations import admission
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.specs import ToolSpec
 url, namespace, name, key = sys.argv[1:]
 connection = Connection(url, namespace=namespace)
 call = admission.NewCall(admission.Identified(key, ("f" * 32,)), "pay", "{}", 0, "a", spec=ToolSpec("pay"))
@@ -125,6 +125,6 @@ def test_fifty_submissions_from_four_processes_store_one_call(redis_server: Real
         child.wait_for_line("done")
         child.close()
     connection = Connection(redis_server.url, namespace=namespace)
-    stats = connection.run(reading.stats(connection.space))
+    stats = connection.run(queries.stats(connection.space))
     connection.close()
     assert (stats.counts["admitted"], stats.queues["default"]) == (1, (1, 0))

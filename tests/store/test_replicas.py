@@ -13,15 +13,15 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import LEASE_MS, Scene, spec
 from tests.support.sentinel import free_port
 from tests.support.wait import wait_until
-from toolonce.store import execution, recovery
-from toolonce.store.async_connection import AsyncConnection
-from toolonce.store.connection import Connection, Patience
-from toolonce.store.errors import StoreUnavailable
-from toolonce.store.execution import Ending, NotRun, Run
-from toolonce.store.replication import acknowledged, following, known_replicas, note_replicas
-from toolonce.store.scripts import Invocation
-from toolonce.store.server_word import read_info
-from toolonce.store.states import State
+from toolonce.store.connections.async_connection import AsyncConnection
+from toolonce.store.connections.connection import Connection, Patience
+from toolonce.store.connections.replication import acknowledged, following, known_replicas, note_replicas
+from toolonce.store.connections.server_info import read_info
+from toolonce.store.model.errors import StoreUnavailable
+from toolonce.store.model.states import State
+from toolonce.store.operations import recovery, runs
+from toolonce.store.operations.operation import Invocation
+from toolonce.store.operations.runs import Ending, NotRun, Run
 
 LOOK = spec("look", "read")
 
@@ -31,7 +31,7 @@ def claim_barred(scene: Scene) -> Run | NotRun:
     job = scene.pop()
     assert job is not None
     delivery = scene.delivery(job).forgettable
-    return scene.run(execution.claim(scene.space, delivery, lease_ms=LEASE_MS, bar_mutating=True))
+    return scene.run(runs.claim(scene.space, delivery, lease_ms=LEASE_MS, bar_mutating=True))
 
 
 def resume(scene: Scene, *, enough: bool = True) -> int:
@@ -94,7 +94,7 @@ def test_the_same_outcome_again_changes_its_marks_and_nothing_else(scene: Scene)
     """Faults 6."""
     run = scene.start("a")
     for marks in ('{"durable": false}', ""):
-        heard = scene.run(execution.settle(scene.space, run, Ending(State.SUCCEEDED, '"done"', marks=marks)))
+        heard = scene.run(runs.settle(scene.space, run, Ending(State.SUCCEEDED, '"done"', marks=marks)))
         assert heard.verdict == "settled"
         (outcome,) = scene.lookup(scene.call("a"))
         assert outcome
@@ -113,7 +113,7 @@ def test_a_read_that_was_claimed_while_replicas_were_away_says_so_and_proves_no_
     assert not outcome.is_durable
 
     scene.store.redis.delete(scene.space.record(run.call), f"{scene.space.root}fence")
-    scene.store.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS))
+    scene.store.run(runs.renew(scene.space, [run], lease_ms=LEASE_MS))
     assert "went_back" not in scene.store.redis.hgetall(f"{scene.space.root}flags")
 
 
@@ -151,12 +151,12 @@ def test_a_claim_begin_or_outcome_that_comes_again_still_waits_for_the_replicas(
     store = LiveStore(primary.url, namespace)
     scene, connection = LiveScene(store), store.connection
     scene.submit("a")
-    claim = execution.claim(scene.space, scene.delivery(scene.pop() or ""), lease_ms=60_000)
+    claim = runs.claim(scene.space, scene.delivery(scene.pop() or ""), lease_ms=60_000)
     run, acked = connection.run(acknowledged(claim, 1, wait_ms=30_000))
     assert isinstance(run, Run)
     assert acked == 1
     ending = Ending(State.SUCCEEDED, '"done"')
-    begin, settle = execution.begin(scene.space, run), execution.settle(scene.space, run, ending)
+    begin, settle = runs.begin(scene.space, run), runs.settle(scene.space, run, ending)
     replica.pause()
     try:
         assert [_on_a_new_line(connection, word) for word in (claim, begin, begin, settle, settle)] == [0] * 5

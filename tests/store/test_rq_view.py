@@ -10,8 +10,8 @@ from rq.registry import BaseRegistry, FailedJobRegistry, FinishedJobRegistry, St
 from rq.serializers import JSONSerializer
 
 from tests.support.scene import Scene, spec
-from toolonce.store.pointers import ENTRY
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.pointers import ENTRY
 
 READ = spec("look", "read")
 

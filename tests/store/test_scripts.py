@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.support.redis_server import RealServer
-from toolonce.store import answers, execution, reading
-from toolonce.store.scripts import Script, load, names
+from toolonce.store.operations import outcome_codec, queries, runs
+from toolonce.store.operations.operation import Script, load, names
 
 OPERATIONS = names()
 # These must go through when Redis is full: they do and end admitted work, or let people end it.
@@ -47,8 +47,8 @@ def test_each_script_compiles_on_a_real_server(redis_server: RealServer, name: s
 @pytest.mark.parametrize(
     ("name", "function", "expected"),
     [
-        ("turn", "answer", answers.ANSWER_FIELDS),
-        ("claim", "run_fields", execution.RUN_FIELDS),
+        ("turn", "answer", outcome_codec.ANSWER_FIELDS),
+        ("claim", "run_fields", runs.RUN_FIELDS),
     ],
 )
 def test_the_fields_of_a_reply_stand_in_the_order_that_python_reads(
@@ -62,7 +62,7 @@ def test_the_fields_of_a_reply_stand_in_the_order_that_python_reads(
 def test_a_page_line_has_the_fields_that_python_reads() -> None:
     line = re.search(r"fields\(range\[i\],(.*?)\)", load("page").text, re.DOTALL)
     assert line
-    assert tuple(re.findall(r"'(\w+)'", line[1])) == reading.PAGE_FIELDS
+    assert tuple(re.findall(r"'(\w+)'", line[1])) == queries.PAGE_FIELDS
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from toolonce.store.secret_texts import Secrets
+from toolonce.store.model.secret_texts import Secrets
 
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nSECRETMIDDLEPART\n-----END PRIVATE KEY-----\n"
 SECRETS = {

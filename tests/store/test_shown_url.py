@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolonce.store.connection import without_password
+from toolonce.store.connections.connection import without_password
 
 
 @pytest.mark.parametrize(

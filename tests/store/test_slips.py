@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.scene import Scene, spec
-from toolonce.store import aborted, journals
-from toolonce.store.outcomes import Failure
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.operations import aborted_turns, journal
 
 WRONG = Failure("invalid_arguments", "n is missing")
 
@@ -58,23 +58,23 @@ def test_other_refusals_are_no_slips(scene: Scene) -> None:
 
 
 def test_an_entry_of_a_journal_is_written_once_and_its_writer_told_what_stands(scene: Scene) -> None:
-    write = [scene.run(journals.write(scene.space, "scope", 0, text)) for text in ("first", "second")]
-    scene.run(journals.write(scene.space, "scope", 10, "é"))
-    scene.run(journals.write(scene.space, "scope", 9, "before"))
+    write = [scene.run(journal.write(scene.space, "scope", 0, text)) for text in ("first", "second")]
+    scene.run(journal.write(scene.space, "scope", 10, "é"))
+    scene.run(journal.write(scene.space, "scope", 9, "before"))
 
     assert write == ["first", "first"]
-    assert scene.run(journals.read(scene.space, "scope")) == ("first", "before", "é")
-    assert scene.run(journals.read(scene.space, "another")) == ()
+    assert scene.run(journal.read(scene.space, "scope")) == ("first", "before", "é")
+    assert scene.run(journal.read(scene.space, "another")) == ()
 
 
 def test_a_note_of_a_lost_turn_that_is_sent_twice_is_kept_once(scene: Scene) -> None:
-    noting = aborted.note_aborted(scene.space, {"reason": "cut"})
+    noting = aborted_turns.note_aborted(scene.space, {"reason": "cut"})
     scene.run(noting)
     scene.run(noting)
     scene.store.advance(5)
-    scene.run(aborted.note_aborted(scene.space, {"reason": "limit"}))
+    scene.run(aborted_turns.note_aborted(scene.space, {"reason": "limit"}))
 
-    notes = scene.run(aborted.aborted(scene.space))
+    notes = scene.run(aborted_turns.aborted(scene.space))
     assert [note["reason"] for note in notes] == ["limit", "cut"]
     assert notes[0]["at"] == notes[1]["at"] + 5
-    assert len(scene.run(aborted.aborted(scene.space, most=1))) == 1
+    assert len(scene.run(aborted_turns.aborted(scene.space, most=1))) == 1

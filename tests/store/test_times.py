@@ -12,10 +12,10 @@ from tests.support.redis_server import RealServer
 from tests.support.workers import Site
 from toolonce.ops import durations
 from toolonce.ops.work import keeping
-from toolonce.store.connection import Patience
-from toolonce.store.keyring import Keyring
-from toolonce.store.recovery import Retention
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Patience
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.states import State
+from toolonce.store.operations.recovery import Retention
 from toolonce.stream.conversation import Terms
 from toolonce.stream.provider import Budget
 from toolonce.worker import Registry

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.moves import MOVES, cancelled, denied, expired, failed, held, queued, running, succeeded, unknown
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store import execution, operators, recovery
-from toolonce.store.execution import Run
-from toolonce.store.operators import Seen
-from toolonce.store.specs import publish
-from toolonce.store.states import TABLE, Operation, Row, State, targets
+from toolonce.store.model.specs import publish
+from toolonce.store.model.states import TABLE, Operation, Row, State, targets
+from toolonce.store.operations import operators, recovery, runs
+from toolonce.store.operations.operators import Seen
+from toolonce.store.operations.runs import Run
 
 
 def row_of(key: tuple[str | None, str, str]) -> Row:
@@ -103,7 +103,7 @@ def try_operation(scene: Scene, operation: Operation, call: str) -> None:
         case Operation.LOSE:
             scene.store.advance(LEASE_MS + 1)
             scene.reclaim()
-            scene.run(execution.interrupt(scene.space, run, reason="drain"))
+            scene.run(runs.interrupt(scene.space, run, reason="drain"))
         case Operation.RESOLVE | Operation.RECONCILE:
             scene.run(operators.resolve(scene.space, seen, '"done"', word, operation=operation))
             if operation is Operation.RECONCILE:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.scene import Scene, spec
-from toolonce.store import execution, operators
-from toolonce.store.operators import Question
-from toolonce.store.states import Operation, State
+from toolonce.store.model.states import Operation, State
+from toolonce.store.operations import operators, runs
+from toolonce.store.operations.operators import Question
 
 BILL = {"cents": 5}
 ONCE = spec("bill", hold_duplicates=True)
@@ -20,9 +20,9 @@ def _reason(scene: Scene, call: str) -> str:
     return scene.record(call).stored["reason"]
 
 
-def _ask(scene: Scene, run: execution.Run) -> None:
+def _ask(scene: Scene, run: runs.Run) -> None:
     """What a worker does whose hook asks."""
-    scene.run(execution.release(scene.space, run, held="approval", approval_ms=1_000))
+    scene.run(runs.release(scene.space, run, held="approval", approval_ms=1_000))
 
 
 def test_saying_that_a_call_is_no_repeat_does_not_say_that_it_may_run(scene: Scene) -> None:
@@ -90,7 +90,7 @@ def test_an_answer_to_one_question_that_comes_twice_does_not_answer_the_other(sc
     assert (again.verdict, no.verdict, scene.state(second)) == ("changed", "changed", State.HELD)
 
 
-def _approved_run(scene: Scene, **terms: Any) -> execution.Run:
+def _approved_run(scene: Scene, **terms: Any) -> runs.Run:
     call = scene.submit("a", BILL, of=spec("bill", **terms), held="approval")
     scene.approve(call)
     run = scene.take()

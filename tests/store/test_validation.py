@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from toolonce.store import validation
-from toolonce.store.outcomes import Failure
-from toolonce.store.patterns import Pattern, PatternRefused
-from toolonce.store.schema_engine import TooCostly
-from toolonce.store.schema_verdict import STEPS, judge
-from toolonce.store.validation import Heavy, judge_here, validate
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.schema import validation
+from toolonce.store.schema.engine import TooCostly
+from toolonce.store.schema.patterns import Pattern, PatternRefused
+from toolonce.store.schema.validation import Heavy, judge_here, validate
+from toolonce.store.schema.verdict import STEPS, judge
 
 _LIST = {"type": "array", "items": {"$ref": "#/$defs/nest"}}
 NEST: dict[str, Any] = {"properties": {"a": {"$ref": "#/$defs/nest"}}, "$defs": {"nest": {"anyOf": [_LIST, _LIST]}}}
@@ -179,7 +179,7 @@ def test_no_value_that_python_can_hold_makes_judging_raise(rules: dict[str, Any]
 
 def test_whatever_fails_while_arguments_are_judged_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """faults 11"""
-    monkeypatch.setattr("toolonce.store.schema_engine.Node.test", lambda *_: 1 / 0)
+    monkeypatch.setattr("toolonce.store.schema.engine.Node.test", lambda *_: 1 / 0)
     found = validate(one({}), {"a": "the secret"})
 
     assert found is not None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolonce.store.validation import check_schema, validate
+from toolonce.store.schema.validation import check_schema, validate
 
 NAMES = st.sampled_from(["a", "b", "ab", "c"])
 TEXTS = st.sampled_from(["", "a", "b", "ab", "ba", "aab", "1", "\u00e9"])

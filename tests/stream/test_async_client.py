@@ -15,11 +15,11 @@ from tests.support.harness import PAY, Bench, calls
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
-from toolonce.store.async_connection import AsyncConnection
-from toolonce.store.connection import Patience
-from toolonce.store.errors import StoreUnavailable
-from toolonce.store.execution import progress
-from toolonce.store.states import State
+from toolonce.store.connections.async_connection import AsyncConnection
+from toolonce.store.connections.connection import Patience
+from toolonce.store.model.errors import StoreUnavailable
+from toolonce.store.model.states import State
+from toolonce.store.operations.runs import progress
 from toolonce.stream import async_client
 from toolonce.stream.async_client import AsyncClient
 

@@ -13,7 +13,7 @@ from tests.support.harness import Bench
 from tests.support.provider_server import ProviderServer, Reply
 from tests.support.speech import stream
 from tests.support.wire_paths import PATHS
-from toolonce.store.aborted import aborted
+from toolonce.store.operations.aborted_turns import aborted
 from toolonce.stream import provider
 from toolonce.stream.async_client import AsyncClient
 from toolonce.stream.async_provider import read_turn_async, sending_async

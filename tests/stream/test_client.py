@@ -13,8 +13,8 @@ from tests.support.harness import PAY, Bench, call, calls
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, turn
-from toolonce.store.connection import Connection
-from toolonce.store.errors import (
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.errors import (
     KeyringMissing,
     NoToolsPublished,
     StoreFull,
@@ -22,9 +22,9 @@ from toolonce.store.errors import (
     StoreUnavailable,
     TurnIdMissing,
 )
-from toolonce.store.scripts import Invocation, load
-from toolonce.store.specs import publish, published
-from toolonce.store.states import State
+from toolonce.store.model.specs import publish, published
+from toolonce.store.model.states import State
+from toolonce.store.operations.operation import Invocation, load
 from toolonce.stream.client import Client
 from toolonce.stream.decoder import TurnDecoder
 from toolonce.stream.errors import TurnTruncated

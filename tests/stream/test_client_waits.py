@@ -13,12 +13,12 @@ from tests.support.processes import Child
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store import waiting
-from toolonce.store.connection import Connection, Patience
-from toolonce.store.errors import StoreUnavailable
-from toolonce.store.execution import progress
-from toolonce.store.outcomes import Outcome
-from toolonce.store.states import State
+from toolonce.store.connections import waiting
+from toolonce.store.connections.connection import Connection, Patience
+from toolonce.store.model.errors import StoreUnavailable
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
+from toolonce.store.operations.runs import progress
 from toolonce.stream.batch import Batch
 from toolonce.stream.client import Client
 

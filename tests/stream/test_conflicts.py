@@ -12,8 +12,8 @@ import pytest
 from tests.support.harness import Bench, call
 from tests.support.inbox import Inbox
 from toolonce.ops import outcome_view
-from toolonce.store.outcomes import Failure
-from toolonce.store.states import NotStored, State
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.states import NotStored, State
 from toolonce.stream.inbox import Consumer
 
 CODES = {State.FAILED: "tool_error", State.CANCELLED: "cancelled", State.REFUSED: "denied"}

@@ -11,7 +11,7 @@ from tests.support.harness import LOOK, PAY, Bench, calls
 from tests.support.redis_server import RealServer
 from tests.support.sentinel import free_port
 from tests.support.wait import wait_until
-from toolonce.store.replication import note_replicas
+from toolonce.store.connections.replication import note_replicas
 from toolonce.stream.async_client import AsyncClient
 
 

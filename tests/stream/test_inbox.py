@@ -16,8 +16,8 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from tests.support.transcripts import CONFORMANCE, Transcript, transcripts
 from tests.support.wait import wait_until
-from toolonce.store.connection import Connection
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.states import State
 from toolonce.stream import inbox
 from toolonce.stream.inbox import GROUP, Consumer
 

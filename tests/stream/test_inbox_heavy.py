@@ -13,7 +13,7 @@ from tests.support.harness import LOOK, PAY, Bench
 from tests.support.inbox import Inbox
 from tests.support.scene import spec
 from tests.support.wait import wait_until
-from toolonce.store import validation
+from toolonce.store.schema import validation
 from toolonce.stream import inbox
 from toolonce.stream.inbox import Consumer
 

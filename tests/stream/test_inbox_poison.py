@@ -11,8 +11,8 @@ import pytest
 from tests.support.harness import Bench
 from tests.support.inbox import Inbox
 from tests.support.processes import Child
-from toolonce.store.errors import StoreFull, StoreUnavailable
-from toolonce.store.validation import validate as validate_by_schema
+from toolonce.store.model.errors import StoreFull, StoreUnavailable
+from toolonce.store.schema.validation import validate as validate_by_schema
 from toolonce.stream import inbox, inbox_tenants
 from toolonce.stream.inbox import GROUP, TRIES, Consumer
 from toolonce.stream.inbox_entry import ENTRY_BYTES
@@ -20,7 +20,7 @@ from toolonce.stream.inbox_entry import ENTRY_BYTES
 # A consumer that dies at each entry with the scope "poison", as one does of a fault in an extension module.
 DYING = """
 import os, sys
-from toolonce.store.connection import Connection
+from toolonce.store.connections.connection import Connection
 from toolonce.stream import inbox
 
 def read(fields, *more, **named):

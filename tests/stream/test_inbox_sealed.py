@@ -12,10 +12,10 @@ from tests.support.harness import Bench
 from tests.support.inbox import Inbox, seal_entry
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
-from toolonce.store.connection import Connection
-from toolonce.store.execution import Run
-from toolonce.store.keyring import Keyring
-from toolonce.store.sealing import Sealer
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.sealing import Sealer
+from toolonce.store.operations.runs import Run
 from toolonce.stream.inbox import Consumer
 
 KEY, OLDER = "k" * 32, "o" * 32

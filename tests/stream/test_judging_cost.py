@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.harness import PAY, Bench, call, calls
 from tests.support.scene import spec
-from toolonce.store import validation
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.schema import validation
 from toolonce.stream.async_client import AsyncClient
 
 _LIST = {"type": "array", "items": {"$ref": "#/$defs/nest"}}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.states import State
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.states import State
 from toolonce.stream.catalogue import CATALOGUE, Catalogue, MessageCode
 from toolonce.stream.errors import turn_error
 from toolonce.stream.messages import for_user, message_code

@@ -12,9 +12,9 @@ from tests.support.harness import Bench, call
 from tests.support.speech import stream
 from tests.support.turns import Asked, turn
 from tests.support.wait import wait_until
-from toolonce.store.execution import Run
-from toolonce.store.recovery import reclaim
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.recovery import reclaim
+from toolonce.store.operations.runs import Run
 from toolonce.stream.decoder import TurnDecoder
 from toolonce.stream.errors import TurnError
 from toolonce.stream.turn import DIALECTS, TurnResult

@@ -19,7 +19,7 @@ from tests.support.provider_server import ProviderServer, Reply
 from tests.support.speech import stream
 from tests.support.wait import wait_until
 from tests.support.wire_paths import PATHS
-from toolonce.store.aborted import aborted
+from toolonce.store.operations.aborted_turns import aborted
 from toolonce.stream import provider
 from toolonce.stream.attempt import Cancel
 from toolonce.stream.drafts import TurnEnded

@@ -12,9 +12,9 @@ from tests.support.command_line import CommandLine
 from tests.support.harness import LOOK, Bench, calls
 from tests.support.inbox import Inbox
 from tests.support.scene import spec
-from toolonce.store.errors import StoreFull, StoreMisuse
-from toolonce.store.execution import NotRun
-from toolonce.store.specs import limit
+from toolonce.store.model.errors import StoreFull, StoreMisuse
+from toolonce.store.model.specs import limit
+from toolonce.store.operations.runs import NotRun
 from toolonce.stream import inbox
 from toolonce.stream.async_client import AsyncClient
 from toolonce.stream.client import Client

@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.provider_rules import refusal
 from tests.support.turns import THREE, Asked, outcomes, request, turn
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
-from toolonce.store.states import State
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
+from toolonce.store.model.states import State
 from toolonce.stream.errors import UnknownDialect
 from toolonce.stream.replies import history, replies
 from toolonce.stream.turn import DIALECTS, Dialect, ToolCall, TurnResult

@@ -9,7 +9,7 @@ import pytest
 from tests.support.provider_rules import refusal
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, request, turn
-from toolonce.store.specs import Effect, ToolSpec, publish
+from toolonce.store.model.specs import Effect, ToolSpec, publish
 from toolonce.stream.client import Client
 from toolonce.stream.replies import history, replies
 from toolonce.stream.turn import DIALECTS, Dialect

@@ -16,9 +16,9 @@ from pydantic import TypeAdapter
 from tests.support.provider_server import ProviderServer
 from tests.support.transcripts import CONFORMANCE, Transcript, decode, transcripts
 from tests.support.turns import Asked, outcomes, request, turn
-from toolonce.store.outcomes import Outcome
-from toolonce.store.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
-from toolonce.store.states import State
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
+from toolonce.store.model.states import State
 from toolonce.stream.replies import history, replies
 from toolonce.stream.turn import DIALECTS, Dialect
 

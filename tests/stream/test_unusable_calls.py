@@ -14,8 +14,8 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.harness import Bench
 from tests.support.inbox import Inbox
-from toolonce.store.outcomes import Outcome
-from toolonce.store.states import State
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
 from toolonce.stream import AsyncClient, ToolCall
 from toolonce.stream.inbox import Consumer
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.states import NotStored, State
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.states import NotStored, State
 from toolonce.stream.messages import for_user
 from toolonce.stream.reply_answers import for_model
 

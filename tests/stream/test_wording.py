@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.parts import FilePart, ImagePart, Parts, TextPart
-from toolonce.store.states import State
-from toolonce.store.validation import validate
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.parts import FilePart, ImagePart, Parts, TextPart
+from toolonce.store.model.states import State
+from toolonce.store.schema.validation import validate
 from toolonce.stream.reply_answers import for_model
 
 REASONS = (

@@ -1,6 +1,6 @@
 """What must be true of a store between any two steps: every index agrees with the records, and nobody waits in vain.
 
-Written from the catalogue of keys in store/keys.py and the guarantees, on purpose with none of the scripts' code.
+Written from the catalogue of keys in store/model/keys.py and the guarantees, on purpose with none of the scripts' code.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any
 
 from tests.support.clocked_store import ClockedStore
-from toolonce.store import keys
-from toolonce.store.states import OPEN, State
+from toolonce.store.model import keys
+from toolonce.store.model.states import OPEN, State
 
 
 def _documented() -> re.Pattern[str]:
@@ -68,7 +68,7 @@ def audit(store: ClockedStore) -> None:
     """Raise AssertionError where the store contradicts itself."""
     index = Index(store)
     undocumented = {key for key in index.keys if not _DOCUMENTED.fullmatch(key)}
-    assert not undocumented, f"keys that store/keys.py does not know: {undocumented}"
+    assert not undocumented, f"keys that store/model/keys.py does not know: {undocumented}"
     for check in (_states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _lanes, _followers):
         check(index)
 

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import fakeredis
 import redis
 
-from toolonce.store.connection import Connection
-from toolonce.store.keys import Namespace
-from toolonce.store.query import Acknowledged, Operation, Query
-from toolonce.store.scripts import Invocation, Script
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.keys import Namespace
+from toolonce.store.operations.operation import Invocation, Script
+from toolonce.store.operations.query import Acknowledged, Operation, Query
 
 T = TypeVar("T")
 

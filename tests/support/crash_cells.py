@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from toolonce.store.crashpoints import NAMES
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 KINDS = ("read", "idempotent", "mutating", "begins", "reconcile")
 HARNESS_POINTS = ("before_admit", "after_admit_reply_lost")

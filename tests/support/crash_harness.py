@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from toolonce.store.errors import StoreFull
+from toolonce.store.model.errors import StoreFull
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 

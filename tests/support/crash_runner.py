@@ -15,8 +15,8 @@ from tests.support.crash_nursery import Nursery, Sprout
 from tests.support.crash_site import CrashSite
 from tests.support.crash_tools import open_gate
 from tests.support.wait import wait_until
-from toolonce.store.scripts import load
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operation import load
 
 PATIENCE_S = 90
 _BY_PROXY = (Death.UNREACHABLE, Death.REPLIES_LOST)

@@ -21,9 +21,10 @@ from tests.support.crash_tools import VARIABLE, tools
 from tests.support.live_store import LiveStore
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
-from toolonce.store import reading, scripts, specs
-from toolonce.store.reading import Record, Stats
-from toolonce.store.states import State
+from toolonce.store.model import specs
+from toolonce.store.model.states import State
+from toolonce.store.operations import operation, queries
+from toolonce.store.operations.queries import Record, Stats
 from toolonce.stream.client import Client
 
 NAMESPACE = "crash"
@@ -40,8 +41,8 @@ class CrashSite:
         self.proxy = FaultProxy(self.server.socket)
         self.store = LiveStore(self.server.url, NAMESPACE)
         self.client = Client(self.server.url, scope=SCOPE, namespace=NAMESPACE)
-        for name in scripts.names():  # so that a lost reply is that of a script that ran, not of "no such script"
-            self.store.redis.script_load(scripts.load(name).text)
+        for name in operation.names():  # so that a lost reply is that of a script that ran, not of "no such script"
+            self.store.redis.script_load(operation.load(name).text)
         self.store.run(specs.publish(self.store.space, tools.specs()))
 
     def close(self) -> None:
@@ -89,11 +90,11 @@ class CrashSite:
 
     def states(self) -> dict[str, State]:
         """The state of each call of the turn, all of one moment."""
-        stored = self.store.run(reading.turn(self.store.space, self.client.terms.turn(TURN).key))
+        stored = self.store.run(queries.turn(self.store.space, self.client.terms.turn(TURN).key))
         return {outcome.key: State(outcome.state) for outcome in stored if outcome.state}
 
     def record(self, key: str) -> Record:
-        found = self.store.run(reading.record(self.store.space, key))
+        found = self.store.run(queries.record(self.store.space, key))
         assert found, f"call {key} is stored"
         return found
 
@@ -101,7 +102,7 @@ class CrashSite:
         return self.record(key).state
 
     def stats(self) -> Stats:
-        return self.store.run(reading.stats(self.store.space))
+        return self.store.run(queries.stats(self.store.space))
 
     def lease_has_run_out(self, key: str) -> bool:
         seconds, micros = self.store.redis.time()

@@ -14,7 +14,7 @@ from tenacity import wait_fixed
 from tests.support.crash_ledger import CrashLedger
 from tests.support.wait import wait_until
 from toolonce.store import crashpoints
-from toolonce.store.specs import Effect
+from toolonce.store.model.specs import Effect
 from toolonce.worker import Call, DidNotHappen, Registry
 from toolonce.worker.retries import Retry
 from toolonce.worker.tool import Handler, Tool

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.support.live_store import LiveScene, LiveStore
 from tests.support.scene import spec
-from toolonce.store.execution import Run
-from toolonce.store.specs import ToolSpec
+from toolonce.store.model.specs import ToolSpec
+from toolonce.store.operations.runs import Run
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 

@@ -9,7 +9,7 @@ import redis
 from cryptography.fernet import Fernet
 
 from tests.support.harness import Bench
-from toolonce.store.keyring import Keyring
+from toolonce.store.model.keyring import Keyring
 
 
 class Inbox:

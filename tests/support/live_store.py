@@ -10,13 +10,13 @@ from redis.retry import Retry
 
 from tests.support.scene import Scene
 from tests.support.wait import wait_until
-from toolonce.store.connection import Connection
-from toolonce.store.execution import Ending, Run, settle
-from toolonce.store.outcomes import Failure
-from toolonce.store.query import Operation
-from toolonce.store.recovery import reclaim
-from toolonce.store.specs import ToolSpec, publish
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.specs import ToolSpec, publish
+from toolonce.store.model.states import State
+from toolonce.store.operations.query import Operation
+from toolonce.store.operations.recovery import reclaim
+from toolonce.store.operations.runs import Ending, Run, settle
 
 T = TypeVar("T")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.support.scene import BROKEN, Scene, spec
-from toolonce.store import operators
-from toolonce.store.outcomes import Failure
-from toolonce.store.specs import publish
-from toolonce.store.states import Operation, State
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.specs import publish
+from toolonce.store.model.states import Operation, State
+from toolonce.store.operations import operators
 
 READ = spec("look", "read", max_attempts=2)
 LAST_TRY = spec("look", "read", max_attempts=1)

@@ -12,14 +12,15 @@ from typing import Any, TypeVar
 
 from tests.support.audit import audit
 from tests.support.clocked_store import ClockedStore
-from toolonce.store import admission, execution, identity, operators, reading, recovery
-from toolonce.store.admission import Identified, NewCall, Request, Turn
-from toolonce.store.execution import Delivery, Ending, NotRun, Run, Settled
-from toolonce.store.operators import Seen, Word
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.query import Operation
-from toolonce.store.specs import Effect, ToolSpec
-from toolonce.store.states import State
+from toolonce.store.model import identity
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.specs import Effect, ToolSpec
+from toolonce.store.model.states import State
+from toolonce.store.operations import admission, operators, queries, recovery, runs
+from toolonce.store.operations.admission import Identified, NewCall, Request, Turn
+from toolonce.store.operations.operators import Seen, Word
+from toolonce.store.operations.query import Operation
+from toolonce.store.operations.runs import Delivery, Ending, NotRun, Run, Settled
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class Scene:
         return Delivery(job, queue, token or f"token-{next(_numbers)}", worker)
 
     def claim(self, job: str, *, seen: int = 0, lease_ms: int = LEASE_MS, **more: str) -> Run | NotRun:
-        return self.run(execution.claim(self.space, self.delivery(job, **more), lease_ms=lease_ms, seen_fence=seen))
+        return self.run(runs.claim(self.space, self.delivery(job, **more), lease_ms=lease_ms, seen_fence=seen))
 
     def take(self, queue: str = "default", **more: Any) -> Run:
         """Pop and claim as a worker does, until a pointer gives a run."""
@@ -103,7 +104,7 @@ class Scene:
     def settle(self, run: Run, value: Any = None, *, state: State = State.SUCCEEDED) -> Settled:
         succeeded = state is State.SUCCEEDED
         return self.run(
-            execution.settle(
+            runs.settle(
                 self.space, run, Ending(state, json.dumps(value) if succeeded else "", None if succeeded else BROKEN)
             )
         )
@@ -112,10 +113,10 @@ class Scene:
         return self.settle(run, state=State.FAILED)
 
     def release(self, run: Run, held: str = "") -> str:
-        return self.run(execution.release(self.space, run, held=held))
+        return self.run(runs.release(self.space, run, held=held))
 
     def retry_later(self, run: Run, delay_ms: int = 1_000) -> str:
-        return self.run(execution.retry_later(self.space, run, delay_ms=delay_ms, failure=BROKEN))
+        return self.run(runs.retry_later(self.space, run, delay_ms=delay_ms, failure=BROKEN))
 
     def reclaim(self) -> dict[str, int]:
         return self.run(recovery.reclaim(self.space, "sweeper")).counts
@@ -155,8 +156,8 @@ class Scene:
     def deny(self, call: str) -> str:
         return self.run(operators.deny(self.space, call, self.record(call).stored["ikey"], self.word())).verdict
 
-    def record(self, call: str) -> reading.Record:
-        found = self.store.run(reading.record(self.space, call))
+    def record(self, call: str) -> queries.Record:
+        found = self.store.run(queries.record(self.space, call))
         assert found is not None, f"no record of {call}"
         return found
 
@@ -166,8 +167,8 @@ class Scene:
     def states(self, calls: Sequence[str]) -> list[State]:
         return [self.state(call) for call in calls]
 
-    def stats(self, *queues: str) -> reading.Stats:
-        return self.store.run(reading.stats(self.space, queues or ("default",)))
+    def stats(self, *queues: str) -> queries.Stats:
+        return self.store.run(queries.stats(self.space, queues or ("default",)))
 
     def queued_jobs(self, queue: str = "default") -> list[str]:
         return list(self.store.redis.lrange(self.space.queue_key(queue), 0, -1))

@@ -14,8 +14,8 @@ from typing import Any
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.ops.vitals import Vitals
-from toolonce.store.recovery import ask_later
-from toolonce.store.replication import note_replicas
+from toolonce.store.connections.replication import note_replicas
+from toolonce.store.operations.recovery import ask_later
 from toolonce.worker.roster import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]

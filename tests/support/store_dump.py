@@ -16,8 +16,8 @@ import redis
 from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
-from toolonce.store.outcomes import Failure
-from toolonce.store.recovery import purge
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.operations.recovery import purge
 
 NAMESPACE = "kept"
 YEARS_MS = 100 * 365 * 86_400_000

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolonce.store.outcomes import Failure, Outcome
-from toolonce.store.states import State
+from toolonce.store.model.outcomes import Failure, Outcome
+from toolonce.store.model.states import State
 from toolonce.stream.turn import Dialect, RejectedCall, ToolCall, TurnResult
 
 

@@ -12,13 +12,14 @@ from typing import Any
 from tests.support.processes import Child
 from tests.support.tools_under_test import VARIABLE, Ledger, tools
 from tests.support.wait import PATIENCE_SECONDS, wait_until
-from toolonce.store import reading, specs
-from toolonce.store.connection import Connection
+from toolonce.store.connections.connection import Connection
 from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
-from toolonce.store.keyring import Keyring
-from toolonce.store.outcomes import Outcome
-from toolonce.store.reading import Record, Stats
-from toolonce.store.states import State
+from toolonce.store.model import specs
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.states import State
+from toolonce.store.operations import queries
+from toolonce.store.operations.queries import Record, Stats
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 from toolonce.worker import Registry
@@ -64,7 +65,7 @@ class Site:
         return self.client.submit_calls(asked, turn_id=turn_id or f"turn-{next(_turns)}", **more).outcomes
 
     def record(self, key: str) -> Record:
-        found = self.connection.run(reading.record(self.connection.space, key))
+        found = self.connection.run(queries.record(self.connection.space, key))
         assert found, f"call {key} is stored"
         return found
 
@@ -79,7 +80,7 @@ class Site:
         return self.client.batch(turn_id).outcomes[0]
 
     def stats(self) -> Stats:
-        return self.connection.run(reading.stats(self.connection.space))
+        return self.connection.run(queries.stats(self.connection.space))
 
     def at_rest(self) -> bool:
         """Nothing is queued or running, and the ledger of G2 is balanced."""

@@ -14,8 +14,8 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.workers import Site
 from toolonce.ops.exit_codes import ExitCode, code_of
-from toolonce.store.keyring import Keyring
-from toolonce.store.states import State
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.states import State
 from toolonce.worker import Allow, Ask, Call, Deny, Registry
 from toolonce.worker.audit import audit
 from toolonce.worker.authorize import Hook, Rules, consult

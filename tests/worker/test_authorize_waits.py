@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.operators import Seen, Word, cancel
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Seen, Word, cancel
 from toolonce.worker import Call, Registry
 from toolonce.worker.errors import CancelRequested
 

@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tests.support.workers import Site
-from toolonce.store.outcomes import Failure
-from toolonce.store.states import State
-from toolonce.store.validation import validate
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.states import State
+from toolonce.store.schema.validation import validate
 from toolonce.worker import Registry
 from toolonce.worker.errors import BadTool
 from toolonce.worker.signature import read_signature

@@ -14,7 +14,7 @@ from rq.job import Job
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 from toolonce.worker import entry
 from toolonce.worker.errors import NotThroughRQ
 from toolonce.worker.jobs import Pointer

@@ -9,7 +9,7 @@ from tenacity import wait_fixed
 
 from tests.support.tools_under_test import effect
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 from toolonce.worker import Call, NotStarted, Registry, Retry
 
 FALSY: list[Any] = [0, False, "", [], {}, None]

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.operators import Seen, Word, cancel, retry
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Seen, Word, cancel, retry
 from toolonce.stream.reply_answers import for_model
 from toolonce.worker import Ask, Call, NotStarted, Registry
 

@@ -12,7 +12,7 @@ from tests.support.wait import wait_until
 from tests.support.workers import LEASE_MS, Site
 from toolonce.ops import example_sql_recipe as recipe
 from toolonce.store.crashpoints import VARIABLE
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 
 @pytest.mark.parametrize("point", ["after_claim", "after_effect"])

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.operators import Done, Seen, Word, approve, retry
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Done, Seen, Word, approve, retry
 from toolonce.worker import Ask, Registry
 
 

@@ -10,10 +10,10 @@ from tests.support.redis_server import RealServer
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.connection import Connection
-from toolonce.store.durability import Durability
-from toolonce.store.errors import StoreUnsafe
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.connections.durability import Durability
+from toolonce.store.model.errors import StoreUnsafe
+from toolonce.store.model.states import State
 from toolonce.worker import Registry
 from toolonce.worker.process import Options, run_worker
 

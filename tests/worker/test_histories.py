@@ -13,8 +13,8 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.redis_server import RealServer
 from tests.support.workers import Site
-from toolonce.store.keyring import VARIABLE
-from toolonce.store.states import State
+from toolonce.store.model.keyring import VARIABLE
+from toolonce.store.model.states import State
 from toolonce.worker import NotStarted, Registry, ToolError
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.wait import wait_until
 from tests.support.workers import LEASE_MS, Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 
 
 def test_it_runs_in_another_process_than_the_worker(busy_site: Site) -> None:

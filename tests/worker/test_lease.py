@@ -11,9 +11,9 @@ import pytest
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.execution import Delivery, Ending, Run, claim, settle
-from toolonce.store.operators import Seen, Word, cancel
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Seen, Word, cancel
+from toolonce.store.operations.runs import Delivery, Ending, Run, claim, settle
 from toolonce.worker.lease import HEARD_S, Hold, Leases
 
 

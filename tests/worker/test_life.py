@@ -15,9 +15,9 @@ from tests.support.processes import Child
 from tests.support.tools_under_test import VARIABLE, tools
 from tests.support.wait import wait_until
 from tests.support.workers import TOOLS, Site
-from toolonce.store.keyring import Keyring
-from toolonce.store.specs import ToolSpec
-from toolonce.store.states import State
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.specs import ToolSpec
+from toolonce.store.model.states import State
 from toolonce.worker import Registry
 from toolonce.worker.checks import check_start
 from toolonce.worker.process import Options, Process

@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.redis_server import RealServer
 from tests.support.workers import Site
-from toolonce.store.plain import plain_value, whole_text
-from toolonce.store.states import State
+from toolonce.store.model.plain import plain_value, whole_text
+from toolonce.store.model.states import State
 from toolonce.stream.turn import ToolCall
 from toolonce.worker import Call, Deny, Registry, ToolError
 

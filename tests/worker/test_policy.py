@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tenacity import stop_after_delay, wait_exponential, wait_fixed
 
-from toolonce.store.execution import Run
-from toolonce.store.specs import Effect
-from toolonce.store.states import State
+from toolonce.store.model.specs import Effect
+from toolonce.store.model.states import State
+from toolonce.store.operations.runs import Run
 from toolonce.worker import CancelRequested, LeaseLost, NotStarted, Retry, ToolError
 from toolonce.worker.ends import End, Kind, classify
 from toolonce.worker.policy import (

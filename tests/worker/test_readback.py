@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.states import State
+from toolonce.store.model.states import State
 from toolonce.worker import Call, DidNotHappen, Registry
 
 

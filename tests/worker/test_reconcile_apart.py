@@ -13,8 +13,8 @@ import pytest
 from tests.support.tools_under_test import effect, thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.recovery import ask_later, readback
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.recovery import ask_later, readback
 from toolonce.worker import Call, DidNotHappen, Registry, ToolError
 from toolonce.worker.process_identity import ENDED, identity, is_gone
 

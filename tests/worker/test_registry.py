@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tenacity import stop_after_attempt, wait_fixed
 
-from toolonce.store.specs import Effect
+from toolonce.store.model.specs import Effect
 from toolonce.worker import Call, Isolation, Registry, Retry
 from toolonce.worker.errors import BadTool, ToolsNotLoaded
 from toolonce.worker.loading import load_registry

@@ -11,9 +11,9 @@ from tests.support.redis_server import RealServer
 from tests.support.sentinel import free_port
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.connection import Connection
-from toolonce.store.replication import note_replicas
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection
+from toolonce.store.connections.replication import note_replicas
+from toolonce.store.model.states import State
 from toolonce.worker.persist import Persistence
 from toolonce.worker.replicas import Replicas, Required
 

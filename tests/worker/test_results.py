@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from toolonce.store.parts import Parts, TextPart
+from toolonce.store.model.parts import Parts, TextPart
 from toolonce.worker.results import encode
 
 

@@ -14,7 +14,7 @@ from toolonce.ops.doctor import examine
 from toolonce.ops.findings import Finding
 from toolonce.ops.vitals import take
 from toolonce.ops.workers import as_json
-from toolonce.store.specs import publish
+from toolonce.store.model.specs import publish
 from toolonce.worker.registration import SIGN_OF_LIFE_S
 from toolonce.worker.roster import BEATS_MISSED, LISTED_S, read_roster
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.support.tools_under_test import thread_tools
 from tests.support.workers import Site
-from toolonce.store.connection import Connection, Link, Patience
-from toolonce.store.keyring import Keyring
-from toolonce.store.states import State
+from toolonce.store.connections.connection import Connection, Link, Patience
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.states import State
 from toolonce.worker.process import Options, Process
 from toolonce.worker.signals import Signals
 

@@ -14,11 +14,11 @@ from tests.support.command_line import CommandLine
 from tests.support.everything import everything_stored
 from tests.support.redis_server import RealServer
 from tests.support.workers import Site
-from toolonce.store.keyring import VARIABLE, Keyring
-from toolonce.store.outcomes import Outcome
-from toolonce.store.reading import Record
-from toolonce.store.sealing import Sealer
-from toolonce.store.states import State
+from toolonce.store.model.keyring import VARIABLE, Keyring
+from toolonce.store.model.outcomes import Outcome
+from toolonce.store.model.sealing import Sealer
+from toolonce.store.model.states import State
+from toolonce.store.operations.queries import Record
 from toolonce.stream.client import Client
 from toolonce.stream.turn import ToolCall
 from toolonce.worker import Registry

@@ -12,8 +12,8 @@ from pydantic import AfterValidator
 
 from tests.support.redis_server import RealServer
 from tests.support.workers import Site
-from toolonce.store.keyring import VARIABLE
-from toolonce.store.states import State
+from toolonce.store.model.keyring import VARIABLE
+from toolonce.store.model.states import State
 from toolonce.worker import Call, Deny, Registry
 
 SECRET = "sk-words-51c9aa70"

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolonce.store.outcomes import Failure
-from toolonce.store.validation import validate
+from toolonce.store.model.outcomes import Failure
+from toolonce.store.schema.validation import validate
 from toolonce.worker import Call
 from toolonce.worker.errors import BadTool
 from toolonce.worker.signature import read_signature

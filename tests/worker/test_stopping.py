@@ -10,8 +10,8 @@ import pytest
 from tests.support.tools_under_test import effect, thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.operators import Done, Seen, Word, cancel
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.operators import Done, Seen, Word, cancel
 from toolonce.worker import Call, Registry
 
 

@@ -6,8 +6,8 @@ import threading
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.recovery import Retention
-from toolonce.store.states import State
+from toolonce.store.model.states import State
+from toolonce.store.operations.recovery import Retention
 from toolonce.worker import Registry
 from toolonce.worker.high_water import HighWater
 from toolonce.worker.sweep import Sweep

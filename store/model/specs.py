@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from ..operations.operation import Invocation, load, number
 from .keys import Namespace
-from .scripts import Invocation, load, number
 
 
 class Effect(StrEnum):

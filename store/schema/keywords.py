@@ -6,9 +6,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from .engine import TYPES, Node, Rule, Rules, Walk
 from .json_equality import canonical, exact, is_multiple
 from .patterns import Pattern
-from .schema_engine import TYPES, Node, Rule, Rules, Walk
 
 _NAMED: dict[str, tuple[type, ...]] = {
     "null": (type(None),),

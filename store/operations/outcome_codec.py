@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .errors import CorruptRecord
-from .outcomes import Failure, Outcome
-from .plain import plain_value, whole_text
-from .states import NotStored, State
+from ..model.errors import CorruptRecord
+from ..model.outcomes import Failure, Outcome
+from ..model.plain import plain_value, whole_text
+from ..model.states import NotStored, State
 
 
 class _Answer(NamedTuple):

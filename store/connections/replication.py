@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from redis.exceptions import ResponseError
 
-from .addresses import listed_replicas
+from ..model.errors import StoreUnavailable
+from ..model.keys import Namespace
+from ..operations.operation import Invocation, load, number
+from ..operations.query import Acknowledged, Query
 from .connection import Connection, Link
-from .errors import StoreUnavailable
-from .keys import Namespace
-from .query import Acknowledged, Query
-from .scripts import Invocation, load, number
-from .server_word import parse_info, read_info
+from .server_info import parse_info, read_info
+from .urls import listed_replicas
 
 T = TypeVar("T")
 WAIT_MS = 1_000

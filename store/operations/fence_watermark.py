@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .keys import Namespace
-from .outcomes import Outcome
-from .scripts import Arg, Invocation, load
-from .states import State
+from ..model.keys import Namespace
+from ..model.outcomes import Outcome
+from ..model.states import State
+from .operation import Arg, Invocation, load
 
 _FINAL = frozenset({State.SUCCEEDED, State.REFUSED, State.CANCELLED, State.EXPIRED})
 """Nothing leads out of these; a failed call may be retried."""

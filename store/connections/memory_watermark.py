@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from redis.exceptions import ResponseError
 
+from ..model.errors import StoreFull
+from ..model.keys import Namespace
+from ..operations.operation import Invocation, load
 from .connection import Connection
-from .errors import StoreFull
-from .keys import Namespace
-from .scripts import Invocation, load
-from .server_word import read_info
+from .server_info import read_info
 
 OVERDRAFT, LEAST_OVERDRAFT = 0.1, 16 << 20
 """Share of ``maxmemory``, and at least so many bytes, by which workers may pass it. Results may be larger than anyone

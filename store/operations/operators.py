@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from .answers import failure_json
-from .keys import Namespace
-from .outcomes import Failure, Outcome
-from .plain import whole_text
+from ..model.keys import Namespace
+from ..model.outcomes import Failure, Outcome
+from ..model.plain import whole_text
+from ..model.states import Operation, State
+from .operation import Arg, Invocation, load, text
+from .outcome_codec import failure_json
 from .pointers import job_fields
-from .scripts import Arg, Invocation, load, text
-from .states import Operation, State
 
 
 @dataclass(frozen=True, slots=True)

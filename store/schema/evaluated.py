@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .engine import LOOKUP_STEPS, Node, Walk
 from .patterns import Pattern
-from .schema_engine import LOOKUP_STEPS, Node, Walk
 
 _Find = Callable[[Node, Any, Walk], set[Any]]
 

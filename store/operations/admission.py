@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .answers import ANSWER_FIELDS, failure_json, read_conflict, read_outcome
-from .errors import StoreFull
+from ..model.errors import StoreFull
+from ..model.keys import Namespace
+from ..model.outcomes import Failure, Outcome
+from ..model.plain import plain_value
+from ..model.specs import ToolSpec
+from ..model.states import State
 from .fence_watermark import FenceWatermark
-from .keys import Namespace
-from .outcomes import Failure, Outcome
-from .plain import plain_value
+from .operation import Arg, Invocation, load
+from .outcome_codec import ANSWER_FIELDS, failure_json, read_conflict, read_outcome
 from .pointers import job_fields
 from .query import Query
-from .scripts import Arg, Invocation, load
-from .specs import ToolSpec
-from .states import State
 
 NEAR_MEMORY_LIMIT = "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
 RECORD_VERSION = "1"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .answers import read_failure, read_outcome
-from .errors import CorruptRecord
-from .keys import Namespace
-from .outcomes import Failure, Outcome
-from .scripts import Invocation, load, number, text
-from .states import OPEN, State
+from ..model.errors import CorruptRecord
+from ..model.keys import Namespace
+from ..model.outcomes import Failure, Outcome
+from ..model.states import OPEN, State
+from .operation import Invocation, load, number, text
+from .outcome_codec import read_failure, read_outcome
 
 PAGE_FIELDS = (
     "tool", "reason", "scope", "turn", "call_id", "position", "attempt", "fence", "worker", "error", "effect",

@@ -21,10 +21,10 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from .outcomes import Failure
+from ..model.outcomes import Failure
+from .engine import TooCostly, TooDeep
 from .patterns import Pattern, PatternRefused
-from .schema_engine import TooCostly, TooDeep
-from .schema_verdict import STEPS, is_endless, judge, too_costly
+from .verdict import STEPS, is_endless, judge, too_costly
 
 __all__ = [
     "Heavy", "check_schema", "find_foreign_reference", "find_multiplying_choice", "find_unbounded_pattern",
@@ -36,7 +36,7 @@ STEPS_HERE = 200_000
 plain schema need no more."""
 CHILD_S = 60.0
 """How long a child may take. Its steps come to some 1.3 s of CPU time, so only an overloaded machine gets here."""
-_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from toolonce.store.schema_verdict import serve; serve()"
+_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from toolonce.store.schema.verdict import serve; serve()"
 _AT_ONCE = 2
 """Children of one process; more would take the cores from everyone else."""
 log = logging.getLogger("toolonce.validation")

@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from .keys import Namespace
-from .scripts import Invocation, load
+from ..model.keys import Namespace
+from .operation import Invocation, load
 
 MOST = 10_000
 """How many notes are kept; the script has the number, too."""

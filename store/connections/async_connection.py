@@ -11,12 +11,12 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
-from .addresses import open_async_pool
+from ..model.errors import StoreFull, StoreUnavailable
+from ..model.keys import Namespace
+from ..operations.operation import Arg, Invocation
+from ..operations.query import Acknowledged, Operation, Query
 from .connection import LOST, Patience, is_lost, pack, pause, place_of, unsafe, unserved
-from .errors import StoreFull, StoreUnavailable
-from .keys import Namespace
-from .query import Acknowledged, Operation, Query
-from .scripts import Arg, Invocation
+from .urls import open_async_pool
 
 T = TypeVar("T")
 

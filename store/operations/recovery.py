@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .keys import Namespace
-from .runs import Run, read_run
-from .scripts import Arg, Invocation, load
-from .states import SETTLED, State
-from .times import milliseconds
+from ..model.keys import Namespace
+from ..model.states import SETTLED, State
+from ..model.times import milliseconds
+from .claimed_run import Run, read_run
+from .operation import Arg, Invocation, load
 
 STEP = 100
 """Calls that one step mends: about 5 ms of Redis time, so that a claim waits no longer than for one fsync."""

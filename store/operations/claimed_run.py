@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .specs import Effect
+from ..model.specs import Effect
 
 
 class _Told(NamedTuple):

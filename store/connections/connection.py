@@ -33,12 +33,12 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from tenacity import RetryCallState, wait_random_exponential
 
-from .addresses import open_pool
-from .errors import StoreFull, StoreUnavailable, StoreUnsafe
-from .keys import Namespace
-from .query import Acknowledged, Operation, Query
-from .scripts import Arg, Invocation
-from .times import seconds, wait_limit
+from ..model.errors import StoreFull, StoreUnavailable, StoreUnsafe
+from ..model.keys import Namespace
+from ..model.times import seconds, wait_limit
+from ..operations.operation import Arg, Invocation
+from ..operations.query import Acknowledged, Operation, Query
+from .urls import open_pool
 
 T = TypeVar("T")
 pack: Callable[[tuple[Arg, ...]], bytes] = pack_command  # type: ignore[assignment]  # its stub knows no variadic tuple

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .engine import LOOKUP_STEPS, TYPES, Node, Rule, Rules, Walk
+from .evaluated import evaluated_items, evaluated_names
+from .keywords import VALUE_KEYWORDS, failing
 from .patterns import Pattern
-from .schema_engine import LOOKUP_STEPS, TYPES, Node, Rule, Rules, Walk
-from .schema_evaluated import evaluated_items, evaluated_names
-from .schema_keywords import VALUE_KEYWORDS, failing
 
 
 def rules_of(node: Node) -> Iterator[Rules]:

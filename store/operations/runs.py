@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .answers import failure_json
-from .keys import Namespace
-from .outcomes import Failure
+from ..model.keys import Namespace
+from ..model.outcomes import Failure
+from ..model.states import State
+from .claimed_run import RUN_FIELDS as RUN_FIELDS
+from .claimed_run import Run as Run
+from .claimed_run import read_run
+from .operation import Arg, Invocation, load
+from .outcome_codec import failure_json
 from .pointers import call_of
-from .runs import RUN_FIELDS as RUN_FIELDS
-from .runs import Run as Run
-from .runs import read_run
-from .scripts import Arg, Invocation, load
-from .states import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..model.errors import StoreFull
+from ..model.keys import Namespace
+from ..model.plain import whole_text
 from .admission import NEAR_MEMORY_LIMIT, InboxEntry
-from .errors import StoreFull
-from .keys import Namespace
-from .plain import whole_text
-from .scripts import Invocation, load
+from .operation import Invocation, load
 
 FIELDS_KEPT = 50
 """Of an entry that is put aside, to look at: a readable one has at most ten."""

@@ -15,10 +15,10 @@ from typing import Any
 
 from referencing.exceptions import Unresolvable
 
-from .outcomes import Failure
+from ..model.outcomes import Failure
+from .applicators import rules_of
+from .engine import FAULTS_KEPT, Engine, Enough, Fault, NoSchema, TooCostly, TooDeep, Walk
 from .patterns import PatternRefused
-from .schema_applicators import rules_of
-from .schema_engine import FAULTS_KEPT, Engine, Enough, Fault, NoSchema, TooCostly, TooDeep, Walk
 
 STEPS = 4_000_000
 """Most steps of one judgement. 1 MB of numbers under a plain schema takes a quarter to a half of them."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .scripts import Arg, Invocation
+from .operation import Arg, Invocation
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")

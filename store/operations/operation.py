@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 Arg = str | bytes | int | float
+_LUA = files("toolonce.store").joinpath("lua")
 _FUNCTION = re.compile(r"^(?:local )?function (?P<name>\w+)\(.*?^end\n", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"--.*")
 _WORD = re.compile(r"\w+")
@@ -67,7 +68,7 @@ def load(name: str) -> Script:
 
 def names() -> tuple[str, ...]:
     """All operations, preludes left out."""
-    found = (path.name for path in files(__package__).joinpath("lua").iterdir())
+    found = (path.name for path in _LUA.iterdir())
     return tuple(sorted(name.removesuffix(".lua") for name in found if name.endswith(".lua") and name[0] != "_"))
 
 
@@ -110,7 +111,7 @@ def _functions(source: str) -> dict[str, str]:
 
 
 def _source(name: str) -> str:
-    return files(__package__).joinpath("lua", f"{name}.lua").read_text("utf-8")
+    return _LUA.joinpath(f"{name}.lua").read_text("utf-8")
 
 
 def text(value: bytes | None) -> str | None:

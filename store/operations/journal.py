@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .keys import Namespace
-from .scripts import Invocation, load
+from ..model.keys import Namespace
+from .operation import Invocation, load
 
 KEPT_S = 30 * 86_400
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import platformdirs
 
-from .errors import StoreMisuse
-from .keys import DEFAULT_NAMESPACE
+from ..model.errors import StoreMisuse
+from ..model.keys import DEFAULT_NAMESPACE
 
 URL_VARIABLE = "TOOLONCE_REDIS_URL"
 NAMESPACE_VARIABLE = "TOOLONCE_NAMESPACE"

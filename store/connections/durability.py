@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from redis.exceptions import ResponseError
 
+from ..model.errors import StoreUnsafe
 from .connection import CLUSTER, Connection
-from .errors import StoreUnsafe
-from .server_word import read_config, read_info
+from .server_info import read_config, read_info
 
 OLDEST = (7, 0)
 """Script flags (allow-oom) came with 7.0."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from .errors import StoreMisuse
+from ..model.errors import StoreMisuse
 
 _INSIDE = ContextVar("toolonce_inside_handler", default=False)
 

@@ -1,0 +1,1 @@
+"""What may be asked of the store: one script or query each, its arguments and how its reply is read."""

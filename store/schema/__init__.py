@@ -1,0 +1,1 @@
+"""Judging arguments against a tool's JSON Schema, in counted steps."""
