@@ -24,9 +24,9 @@ from rivals import fill_ours, our_worker
 
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
-from toolonce.stream.batch import Batch
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.batch import Batch
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 PAUSE_S = 0.005
 WAITS = 300

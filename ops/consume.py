@@ -10,7 +10,7 @@ import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from ..stream.inbox import Consumer
+from ..stream.inbox.consumer import Consumer
 from . import logs, render
 from .settings import add_queue_limits, open_store, queue_limits, require_durable
 from .subcommand import command

@@ -6,16 +6,16 @@ import argparse
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from ..stream.decoder import TurnDecoder
-from ..stream.drafts import ArgumentsDraft, Draft
-from ..stream.guess import guess_dialect
-from ..stream.turn import RejectedCall
+from ..stream.decoding.decoder import TurnDecoder
+from ..stream.decoding.detect import guess_dialect
+from ..stream.turns.drafts import ArgumentsDraft, Draft
+from ..stream.turns.turn import RejectedCall
 from . import render
 from .inputs import add_response_options, decode, read_bytes
 from .subcommand import add_json, command
 
 if TYPE_CHECKING:
-    from ..stream.turn import ToolCall, TurnResult
+    from ..stream.turns.turn import ToolCall, TurnResult
     from .subcommand import Subparsers
 
 EXAMPLES = """

@@ -9,8 +9,8 @@ from importlib.resources import files
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from ..stream.guess import guess_dialect
-from ..stream.turn import DIALECTS
+from ..stream.decoding.detect import guess_dialect
+from ..stream.turns.turn import DIALECTS
 from .demo_scenes import Scenes, Transcript
 from .demo_stage import set_up
 from .exit_codes import ExitCode

@@ -17,10 +17,10 @@ from typing import Any
 from ..store.model.outcomes import Outcome
 from ..store.model.states import State
 from ..store.operations.queries import stats
-from ..stream.batch import Batch
-from ..stream.decoder import TurnDecoder
-from ..stream.drafts import ArgumentsDraft, CallDropped, CallOpened, Draft
-from ..stream.turn import TurnResult
+from ..stream.decoding.decoder import TurnDecoder
+from ..stream.harness.batch import Batch
+from ..stream.turns.drafts import ArgumentsDraft, CallDropped, CallOpened, Draft
+from ..stream.turns.turn import TurnResult
 from . import outcome_view
 from .demo_board import Board
 from .demo_stage import Stage

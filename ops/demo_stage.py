@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..store.connections.connection import Connection
 from ..store.model.specs import published
-from ..stream.client import Client
+from ..stream.harness.client import Client
 from .demo_ledger import Ledger
 from .demo_worker import DemoWorker
 from .embedded import transient_server

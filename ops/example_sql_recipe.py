@@ -19,8 +19,8 @@ from contextlib import closing, contextmanager
 
 from ..store.crashpoints import VARIABLE as CRASH_POINT
 from ..store.model.outcomes import Outcome
-from ..stream.client import Client
-from ..stream.turn import ToolCall
+from ..stream.harness.client import Client
+from ..stream.turns.turn import ToolCall
 from ..worker import Call, DidNotHappen, Registry
 
 DATABASE = "INVOICES_DB"

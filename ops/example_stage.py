@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..store.model.specs import published
-from ..stream.client import Client
+from ..stream.harness.client import Client
 from .embedded import EmbeddedServer, transient_server
 from .told_to_end import told_to_end
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 import time
 
-from ..stream.client import Client
-from ..stream.turn import ToolCall
+from ..stream.harness.client import Client
+from ..stream.turns.turn import ToolCall
 from ..worker import Registry
 
 SECONDS = {"Oslo": 0.4, "Rome": 0.6, "Lima": 0.8}

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from ..store.connections.connection import refused
 from ..store.model.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
-from ..stream.errors import StreamError, StreamMisuse
+from ..stream.turns.errors import StreamError, StreamMisuse
 from ..worker.errors import WorkerError
 from .errors import OpsError
 

@@ -14,7 +14,7 @@ from ..store.model.specs import Effect
 from ..store.model.states import State
 from ..store.operations.queries import Row
 from ..store.operations.recovery import DAY_MS
-from ..stream.queue_limits import DEFAULTS
+from ..stream.harness.queue_limits import DEFAULTS
 from .listing import behind_doubt
 from .lookup import SHOWN_DIGITS
 from .render import age

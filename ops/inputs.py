@@ -9,11 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..stream.bodies import decode_body
-from ..stream.call_list import calls_from_json
-from ..stream.decoder import TurnDecoder
-from ..stream.guess import guess_dialect
-from ..stream.turn import DIALECTS, Kind, RejectedCall, ToolCall, TurnResult
+from ..stream.decoding.decoder import TurnDecoder
+from ..stream.decoding.detect import guess_dialect
+from ..stream.decoding.whole_body import decode_body
+from ..stream.harness.calls_json import calls_from_json
+from ..stream.turns.turn import DIALECTS, Kind, RejectedCall, ToolCall, TurnResult
 from .durations import whole_number
 from .errors import Usage
 

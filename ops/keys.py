@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..store.model.keyring import Keyring
-from ..stream.inbox_tenants import is_tenant
+from ..stream.inbox.tenants import is_tenant
 from . import render
 from .errors import Usage
 from .subcommand import add_json, command

@@ -14,7 +14,7 @@ from ..store.model.keyring import Keyring
 from ..store.model.sealing import Sealer
 from ..store.model.states import State
 from ..store.operations.admission import Identified, lookup
-from ..stream.submission import Terms, asked_of, identified, usable_turn_id
+from ..stream.harness.submission import Terms, asked_of, identified, usable_turn_id
 from . import outcome_view, render, targets
 from .errors import Usage
 from .exit_codes import ExitCode
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..store.connections.connection import Connection
     from ..store.model.outcomes import Outcome
     from ..store.operations.queries import Record
-    from ..stream.turn import TurnResult
+    from ..stream.turns.turn import TurnResult
     from .subcommand import Subparsers
 
 EXAMPLES = """

@@ -18,7 +18,7 @@ from ..store.connections.connection import Connection, Patience, without_passwor
 from ..store.connections.durability import Durability, refuse_cluster, require
 from ..store.connections.project import NAMESPACE_VARIABLE, URL_VARIABLE, chosen_namespace, chosen_url
 from ..store.model.errors import StoreMisuse
-from ..stream.queue_limits import DEFAULTS, QueueLimits, complete
+from ..stream.harness.queue_limits import DEFAULTS, QueueLimits, complete
 from . import render
 from .embedded import project_server
 from .errors import EmbeddedServerError, NoStoreHere, Usage

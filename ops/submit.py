@@ -8,8 +8,8 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..store.model.states import State
-from ..stream.batch import Batch
-from ..stream.client import Client
+from ..stream.harness.batch import Batch
+from ..stream.harness.client import Client
 from . import outcome_view, render
 from .durations import seconds_or_none
 from .errors import Usage

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..store.connections.connection import without_password
-from ..stream.inbox import Consumer
+from ..stream.inbox.consumer import Consumer
 from ..worker.loading import load_registry
 from . import logs, render
 from .consume import consumer_name
@@ -19,7 +19,7 @@ from .work import PATIENCE, add_worker_options, work
 
 if TYPE_CHECKING:
     from ..store.connections.connection import Connection
-    from ..stream.queue_limits import QueueLimits
+    from ..stream.harness.queue_limits import QueueLimits
     from .subcommand import Subparsers
 
 EXAMPLES = """

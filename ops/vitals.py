@@ -21,7 +21,7 @@ from ..store.model.states import State
 from ..store.operations.queries import Row, Stats
 from ..store.operations.query import Query
 from ..store.operations.recovery import DAY_MS, Retention
-from ..stream.inbox import GROUP
+from ..stream.inbox.consumer import GROUP
 from ..worker.roster import WorkerRow, read_roster
 from .clocks import read_clocks
 from .listing import oldest, server_now

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ..store.connections.waiting import Wakeups
 from ..store.model.errors import StoreMisuse
 from ..store.model.states import State
-from ..stream.client import Client
-from ..stream.turn import DIALECTS
+from ..stream.harness.client import Client
+from ..stream.turns.turn import DIALECTS
 from . import call, outcome_view, render
 from .call_view import as_json
 from .durations import seconds_or_none

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from toolonce.store.model.states import SETTLED, TABLE, State
-from toolonce.stream.turn_ids import TURN_IDS
+from toolonce.stream.dialects.turn_ids import TURN_IDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("store", "stream", "worker", "ops")

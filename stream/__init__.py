@@ -10,10 +10,11 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .bodies import decode_body
-from .decoder import TurnDecoder
-from .drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
-from .errors import (
+from .decoding.decoder import TurnDecoder
+from .decoding.detect import guess_dialect
+from .decoding.whole_body import decode_body
+from .turns.drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
+from .turns.errors import (
     DecoderClosed,
     LimitExceeded,
     NotOffered,
@@ -29,23 +30,22 @@ from .errors import (
     TurnWithheld,
     UnknownDialect,
 )
-from .guess import guess_dialect
-from .limits import Limits
-from .turn import DIALECTS, Dialect, ProviderError, RejectedCall, ToolCall, TurnOutcome, TurnResult
+from .turns.turn import DIALECTS, Dialect, ProviderError, RejectedCall, ToolCall, TurnOutcome, TurnResult
+from .wire.limits import Limits
 
 if TYPE_CHECKING:
-    from .async_client import AsyncBatch, AsyncClient
-    from .async_provider import read_turn_async, sending_async
-    from .attempt import Cancel
-    from .batch import Batch
-    from .catalogue import CATALOGUE, Catalogue, MessageCode
-    from .client import Client
-    from .conversation import Conversation
-    from .messages import for_user, message_code
-    from .parallel import forbid_parallel_calls
-    from .provider import Aborted, Budget, Watch, read_turn, sending
-    from .queue_limits import QueueLimits
-    from .reply_answers import for_model
+    from .agent.conversation import Conversation
+    from .dialects.parallel import forbid_parallel_calls
+    from .harness.async_client import AsyncBatch, AsyncClient
+    from .harness.batch import Batch
+    from .harness.client import Client
+    from .harness.queue_limits import QueueLimits
+    from .provider.async_retry import read_turn_async, sending_async
+    from .provider.response import Cancel
+    from .provider.retry import Aborted, Budget, Watch, read_turn, sending
+    from .replies.answers import for_model
+    from .replies.translations import CATALOGUE, Catalogue, MessageCode
+    from .replies.user_text import for_user, message_code
 
 __all__ = [
     "CATALOGUE",
@@ -109,18 +109,18 @@ for _name in ("toolonce.stream", "toolonce.inbox"):
 
 # Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
 _AT_FIRST_USE = {
-    "async_client": ("AsyncBatch", "AsyncClient"),
-    "async_provider": ("read_turn_async", "sending_async"),
-    "attempt": ("Cancel",),
-    "batch": ("Batch",),
-    "catalogue": ("CATALOGUE", "Catalogue", "MessageCode"),
-    "client": ("Client",),
-    "conversation": ("Conversation",),
-    "messages": ("for_user", "message_code"),
-    "parallel": ("forbid_parallel_calls",),
-    "provider": ("Aborted", "Budget", "Watch", "read_turn", "sending"),
-    "queue_limits": ("QueueLimits",),
-    "reply_answers": ("for_model",),
+    "harness.async_client": ("AsyncBatch", "AsyncClient"),
+    "provider.async_retry": ("read_turn_async", "sending_async"),
+    "provider.response": ("Cancel",),
+    "harness.batch": ("Batch",),
+    "replies.translations": ("CATALOGUE", "Catalogue", "MessageCode"),
+    "harness.client": ("Client",),
+    "agent.conversation": ("Conversation",),
+    "replies.user_text": ("for_user", "message_code"),
+    "dialects.parallel": ("forbid_parallel_calls",),
+    "provider.retry": ("Aborted", "Budget", "Watch", "read_turn", "sending"),
+    "harness.queue_limits": ("QueueLimits",),
+    "replies.answers": ("for_model",),
 }
 
 if not TYPE_CHECKING:

@@ -33,9 +33,9 @@ from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
 from toolonce.store.operations.queries import Stats
-from toolonce.stream.batch import Batch
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.batch import Batch
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 NAMESPACE = "chaos"
 WORKERS, SLOTS, HARNESSES = 3, 4, 6

@@ -27,8 +27,8 @@ from toolonce.store.connections.connection import Connection
 from toolonce.store.model import specs
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 NAMESPACE = "partition"
 SLOTS, LEASE_S, TAKES_MS = 2, 5, 300

@@ -11,8 +11,8 @@ from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Call, Registry
 
 OLD, NEW = "the older key of the tests", "the newer key of the tests"

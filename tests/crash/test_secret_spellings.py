@@ -16,8 +16,8 @@ from tests.support.wait import wait_until
 from toolonce.store.model.keyring import VARIABLE
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 NAMESPACE = "spellings"
 ENDS = {

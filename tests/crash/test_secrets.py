@@ -24,8 +24,8 @@ from toolonce.store.model.keyring import VARIABLE, Keyring
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
-from toolonce.stream.client import Client
-from toolonce.stream.turn import RejectedCall, ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import RejectedCall, ToolCall
 from toolonce.worker import Registry
 from toolonce.worker.errors import BadTool
 

@@ -20,10 +20,10 @@ from tests.support.workers import Site
 from toolonce.store.model.errors import StoreWentBack
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
-from toolonce.stream.async_client import AsyncClient
-from toolonce.stream.client import Client
-from toolonce.stream.inbox import Consumer
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.async_client import AsyncClient
+from toolonce.stream.harness.client import Client
+from toolonce.stream.inbox.consumer import Consumer
+from toolonce.stream.turns.turn import ToolCall
 
 AOF = "appendonlydir"
 

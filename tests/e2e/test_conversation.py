@@ -20,10 +20,10 @@ from tests.support.workers import Site
 from toolonce.store.model.errors import KeyringMissing
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.specs import ToolSpec, publish
-from toolonce.stream.client import Client
-from toolonce.stream.conversation import Answer, Conversation, Terms
-from toolonce.stream.provider import Budget
-from toolonce.stream.turn import DIALECTS
+from toolonce.stream.agent.conversation import Answer, Conversation, Terms
+from toolonce.stream.harness.client import Client
+from toolonce.stream.provider.retry import Budget
+from toolonce.stream.turns.turn import DIALECTS
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [("put", "c1", {"what": "one"}), ("echo", "c2", {"value": [1, "é"]})]
 

@@ -13,9 +13,9 @@ from tests.support.provider_server import ProviderServer
 from tests.support.redis_server import RealServer
 from tests.support.speech import stream
 from tests.support.workers import Site
-from toolonce.stream.asking import user_message
-from toolonce.stream.decoder import TurnDecoder
-from toolonce.stream.turn import TurnResult
+from toolonce.stream.decoding.decoder import TurnDecoder
+from toolonce.stream.dialects.request import user_message
+from toolonce.stream.turns.turn import TurnResult
 
 genai = pytest.importorskip("google.genai", reason="Google's SDK is not installed")
 

@@ -13,10 +13,10 @@ from tests.support.harness import Bench
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from toolonce.store.model.states import SETTLED, State
-from toolonce.stream.inbox import Consumer
-from toolonce.stream.inbox_entry import ENTRY_BYTES, KNOWN
-from toolonce.stream.limits import Limits
-from toolonce.stream.turn import DIALECTS
+from toolonce.stream.inbox.consumer import Consumer
+from toolonce.stream.inbox.entry import ENTRY_BYTES, KNOWN
+from toolonce.stream.turns.turn import DIALECTS
+from toolonce.stream.wire.limits import Limits
 
 TEXT = (Path(__file__).resolve().parents[2] / "PROTOCOL.md").read_text("utf-8")
 

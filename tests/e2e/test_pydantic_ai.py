@@ -20,8 +20,8 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.stream.async_client import AsyncClient
-from toolonce.stream.pydantic_ai_toolset import ToolonceToolset
+from toolonce.stream.adapters.pydantic_ai import ToolonceToolset
+from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.worker import Registry
 
 

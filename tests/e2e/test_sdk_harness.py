@@ -13,9 +13,9 @@ from tests.support.provider_server import ProviderServer
 from tests.support.redis_server import RealServer
 from tests.support.speech import stream
 from tests.support.workers import Site
-from toolonce.stream.asking import user_message
-from toolonce.stream.decoder import TurnDecoder
-from toolonce.stream.turn import TurnResult
+from toolonce.stream.decoding.decoder import TurnDecoder
+from toolonce.stream.dialects.request import user_message
+from toolonce.stream.turns.turn import TurnResult
 
 openai = pytest.importorskip("openai", reason="the vendors' SDKs are not installed")
 anthropic = pytest.importorskip("anthropic", reason="the vendors' SDKs are not installed")

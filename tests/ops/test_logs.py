@@ -75,8 +75,8 @@ import sys
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 trace.set_tracer_provider(TracerProvider())
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 client = Client(sys.argv[1], scope="s", namespace=sys.argv[2])
 with client, trace.get_tracer("harness").start_as_current_span("agent") as span:
     calls = [ToolCall("pay", {"cents": cents}, f"call-{cents}", "function", n) for n, cents in enumerate((5, -5))]

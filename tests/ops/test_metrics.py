@@ -20,9 +20,9 @@ from tests.support.wait import wait_until
 from toolonce.ops.counting import NAMES_MOST, CountingHandler, count_logs
 from toolonce.ops.event_metrics import EventMetrics
 from toolonce.ops.events import Event
-from toolonce.stream.client import Client
-from toolonce.stream.decoder import TurnDecoder
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.decoding.decoder import TurnDecoder
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "transcripts"
 APP = """

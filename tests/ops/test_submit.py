@@ -15,7 +15,7 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from tests.support.speech import stream
 from tests.support.wait import wait_until
-from toolonce.stream.turn import DIALECTS
+from toolonce.stream.turns.turn import DIALECTS
 
 CALLS = [("pay", "c1", {"cents": 5}), ("nope", "c2", {})]
 

@@ -26,8 +26,8 @@ MAP = ROOT / "ARCHITECTURE.md"
 
 # What users type (module that brings it, package, names). Names change only with a reason.
 PUBLIC = [
-    ("stream/decoder.py", "stream", ("TurnDecoder", "decode_body")),
-    ("stream/client.py", "stream", ("AsyncClient", "Client")),
+    ("stream/decoding/decoder.py", "stream", ("TurnDecoder", "decode_body")),
+    ("stream/harness/client.py", "stream", ("AsyncClient", "Client")),
     ("worker/registry.py", "worker", ("Call", "DidNotHappen", "NotStarted", "Registry", "ToolError")),
 ]
 

@@ -11,9 +11,9 @@ from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.states import Operation, State
 from toolonce.store.operations import operators
 from toolonce.store.operations.runs import Ending, NotRun, release, settle
-from toolonce.stream.catalogue import MessageCode
-from toolonce.stream.messages import message_code
-from toolonce.stream.reply_answers import for_model
+from toolonce.stream.replies.answers import for_model
+from toolonce.stream.replies.translations import MessageCode
+from toolonce.stream.replies.user_text import message_code
 
 PAY = spec("pay")
 LOST = Failure("tool_error", "not in the books")

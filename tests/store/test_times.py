@@ -16,8 +16,8 @@ from toolonce.store.connections.connection import Patience
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
-from toolonce.stream.conversation import Terms
-from toolonce.stream.provider import Budget
+from toolonce.stream.agent.conversation import Terms
+from toolonce.stream.provider.retry import Budget
 from toolonce.worker import Registry
 from toolonce.worker.checks import check_start
 from toolonce.worker.errors import BadTool

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.stream.arguments import Unusable, judge_free_text, judge_pieces, judge_text, judge_value
-from toolonce.stream.json_scan import CutText, NotJson, SecondObject, scan
-from toolonce.stream.limits import Limits
+from toolonce.stream.wire.arguments import Unusable, judge_free_text, judge_pieces, judge_text, judge_value
+from toolonce.stream.wire.json_scan import CutText, NotJson, SecondObject, scan
+from toolonce.stream.wire.limits import Limits
 
 LIMITS = Limits()
 

@@ -20,8 +20,8 @@ from toolonce.store.connections.connection import Patience
 from toolonce.store.model.errors import StoreUnavailable
 from toolonce.store.model.states import State
 from toolonce.store.operations.runs import progress
-from toolonce.stream import async_client
-from toolonce.stream.async_client import AsyncClient
+from toolonce.stream.harness import async_client
+from toolonce.stream.harness.async_client import AsyncClient
 
 TURNS, WAITS = 200, 2_000
 CONNECTIONS = 8

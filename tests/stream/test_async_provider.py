@@ -14,12 +14,12 @@ from tests.support.provider_server import ProviderServer, Reply
 from tests.support.speech import stream
 from tests.support.wire_paths import PATHS
 from toolonce.store.operations.aborted_turns import aborted
-from toolonce.stream import provider
-from toolonce.stream.async_client import AsyncClient
-from toolonce.stream.async_provider import read_turn_async, sending_async
-from toolonce.stream.errors import StreamingRefused
-from toolonce.stream.provider import Aborted, Budget, Watch
-from toolonce.stream.turn import DIALECTS, TurnResult
+from toolonce.stream.harness.async_client import AsyncClient
+from toolonce.stream.provider import retry
+from toolonce.stream.provider.async_retry import read_turn_async, sending_async
+from toolonce.stream.provider.retry import Aborted, Budget, Watch
+from toolonce.stream.turns.errors import StreamingRefused
+from toolonce.stream.turns.turn import DIALECTS, TurnResult
 
 GOOD = stream("anthropic", "msg_1", [("pay", "toolu_1", {"n": 1})])
 ASKED: dict[str, Any] = {"messages": [], "input": [], "contents": [{"role": "user", "parts": [{"text": "Well?"}]}]}
@@ -33,7 +33,7 @@ def server() -> Iterator[ProviderServer]:
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "_JITTER", lambda _state: 0.0)
+    monkeypatch.setattr(retry, "_JITTER", lambda _state: 0.0)
 
 
 def read(server: ProviderServer, dialect: str = "anthropic", **more: Any) -> TurnResult:

@@ -25,10 +25,10 @@ from toolonce.store.model.errors import (
 from toolonce.store.model.specs import publish, published
 from toolonce.store.model.states import State
 from toolonce.store.operations.operation import Invocation, load
-from toolonce.stream.client import Client
-from toolonce.stream.decoder import TurnDecoder
-from toolonce.stream.errors import TurnTruncated
-from toolonce.stream.turn import DIALECTS, RejectedCall, ToolCall, TurnResult
+from toolonce.stream.decoding.decoder import TurnDecoder
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.errors import TurnTruncated
+from toolonce.stream.turns.turn import DIALECTS, RejectedCall, ToolCall, TurnResult
 
 ANTHROPIC = (
     b'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","role":"assistant","content":[]}}\n\n'

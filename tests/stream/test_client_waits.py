@@ -19,8 +19,8 @@ from toolonce.store.model.errors import StoreUnavailable
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations.runs import progress
-from toolonce.stream.batch import Batch
-from toolonce.stream.client import Client
+from toolonce.stream.harness.batch import Batch
+from toolonce.stream.harness.client import Client
 
 
 def subscribers(bench: Bench, batch: Batch) -> int:

@@ -14,7 +14,7 @@ from tests.support.inbox import Inbox
 from toolonce.ops import outcome_view
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import NotStored, State
-from toolonce.stream.inbox import Consumer
+from toolonce.stream.inbox.consumer import Consumer
 
 CODES = {State.FAILED: "tool_error", State.CANCELLED: "cancelled", State.REFUSED: "denied"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.feeding import Frame, decoded, short, stream
 from toolonce.stream import DIALECTS, ArgumentsDraft, Limits, TurnDecoder, decode_body
-from toolonce.stream.arguments import judge_text
+from toolonce.stream.wire.arguments import judge_text
 
 START: Frame = {"type": "message_start", "message": {"id": "m"}}
 TOOL: Frame = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f"}}

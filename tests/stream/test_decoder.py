@@ -35,8 +35,8 @@ from toolonce.stream import (
     decode_body,
     guess_dialect,
 )
-from toolonce.stream import errors as error_module
-from toolonce.stream.turn_ids import TURN_IDS
+from toolonce.stream.dialects.turn_ids import TURN_IDS
+from toolonce.stream.turns import errors as error_module
 
 EVERY = transcripts(CONFORMANCE)
 ONE = WireCall("c1", "f", ('{"ci', 'ty": "Z', 'ürich"}'))

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from toolonce.stream import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
-from toolonce.stream.submission import asked, asked_of
+from toolonce.stream.harness.submission import asked, asked_of
 
 DRAFTS: list[Any] = [
     TextDraft("x"),

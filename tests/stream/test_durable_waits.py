@@ -12,7 +12,7 @@ from tests.support.redis_server import RealServer
 from tests.support.sentinel import free_port
 from tests.support.wait import wait_until
 from toolonce.store.connections.replication import note_replicas
-from toolonce.stream.async_client import AsyncClient
+from toolonce.stream.harness.async_client import AsyncClient
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.stream.frames import BadFrame, error_in, parse_frame, stray_error
-from toolonce.stream.json_scan import TOO_DEEP, TOO_LARGE, Repeated
-from toolonce.stream.limits import Limits
-from toolonce.stream.turn import ProviderError
+from toolonce.stream.turns.turn import ProviderError
+from toolonce.stream.wire.frames import BadFrame, error_in, parse_frame, stray_error
+from toolonce.stream.wire.json_scan import TOO_DEEP, TOO_LARGE, Repeated
+from toolonce.stream.wire.limits import Limits
 
 LIMITS = Limits()
 json_values = st.recursive(

@@ -18,8 +18,8 @@ from tests.support.transcripts import CONFORMANCE, Transcript, transcripts
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.states import State
-from toolonce.stream import inbox
-from toolonce.stream.inbox import GROUP, Consumer
+from toolonce.stream.inbox import consumer as inbox
+from toolonce.stream.inbox.consumer import GROUP, Consumer
 
 
 def pay(number: int, call_id: str = "a") -> dict[str, Any]:

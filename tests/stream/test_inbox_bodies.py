@@ -11,7 +11,7 @@ import pytest
 from tests.support.harness import Bench
 from tests.support.inbox import Inbox
 from tests.support.speech import stream
-from toolonce.stream.inbox import Consumer
+from toolonce.stream.inbox.consumer import Consumer
 
 BODY = stream("anthropic", "turn-1", [("pay", "c1", {"n": 1})])
 """Its recorded usage is 7 output tokens."""

@@ -14,8 +14,8 @@ from tests.support.inbox import Inbox
 from tests.support.scene import spec
 from tests.support.wait import wait_until
 from toolonce.store.schema import validation
-from toolonce.stream import inbox
-from toolonce.stream.inbox import Consumer
+from toolonce.stream.inbox import consumer as inbox
+from toolonce.stream.inbox.consumer import Consumer
 
 NUMBERS = {"type": "object", "properties": {"a": {"items": {"type": "integer", "minimum": 0}}}}
 SORT = spec("sort", "read", schema=NUMBERS)

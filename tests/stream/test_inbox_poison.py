@@ -13,9 +13,10 @@ from tests.support.inbox import Inbox
 from tests.support.processes import Child
 from toolonce.store.model.errors import StoreFull, StoreUnavailable
 from toolonce.store.schema.validation import validate as validate_by_schema
-from toolonce.stream import inbox, inbox_tenants
-from toolonce.stream.inbox import GROUP, TRIES, Consumer
-from toolonce.stream.inbox_entry import ENTRY_BYTES
+from toolonce.stream.inbox import consumer as inbox
+from toolonce.stream.inbox import tenants
+from toolonce.stream.inbox.consumer import GROUP, TRIES, Consumer
+from toolonce.stream.inbox.entry import ENTRY_BYTES
 
 # A consumer that dies at each entry with the scope "poison", as one does of a fault in an extension module.
 DYING = """
@@ -63,7 +64,7 @@ def test_whatever_is_raised_while_one_entry_is_judged_concerns_that_entry_alone(
             raise OverflowError("13 is the secret")
         return validate_by_schema(schema, arguments)
 
-    monkeypatch.setattr("toolonce.stream.judging.judge_here", judge)
+    monkeypatch.setattr("toolonce.stream.harness.admission_rules.judge_here", judge)
     poison = box.add(scope="talk", turn="0", calls=[pay(13)])
     good = [box.add(scope="talk", turn=str(n), calls=[pay(n)]) for n in range(1, 4)]
     other = Inbox(box.bench, "umbrella")
@@ -177,8 +178,8 @@ def test_a_flood_of_names_without_an_inbox_delays_nobody_and_is_forgotten(
     assert consumer.step(0.01) == 1
     assert len(box.answers(entry)) == 1
 
-    monkeypatch.setattr(inbox_tenants, "GRACE_S", 0)
-    for _ in range(2 * 5000 // inbox_tenants.WINDOW + 2):
+    monkeypatch.setattr(tenants, "GRACE_S", 0)
+    for _ in range(2 * 5000 // tenants.WINDOW + 2):
         consumer.step(0.01)
     assert box.redis.smembers(listed) == {"acme"}
     assert len(box.redis.keys(f"{box.bench.namespace}:inbox:*")) == 1
@@ -199,7 +200,7 @@ def test_an_inbox_that_was_empty_for_long_is_forgotten_and_comes_back_with_its_n
     """faults 13"""
     box.add(scope="talk", turn="0", calls=[pay(0)])
     consumer.step(0.01)
-    monkeypatch.setattr(inbox_tenants, "EMPTY_MS", -60_000)
+    monkeypatch.setattr(tenants, "EMPTY_MS", -60_000)
     consumer.step(0.01)
     assert box.redis.exists(box.key, f"{box.bench.namespace}:inboxes") == 0
 

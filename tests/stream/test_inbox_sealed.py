@@ -16,7 +16,7 @@ from toolonce.store.connections.connection import Connection
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.sealing import Sealer
 from toolonce.store.operations.runs import Run
-from toolonce.stream.inbox import Consumer
+from toolonce.stream.inbox.consumer import Consumer
 
 KEY, OLDER = "k" * 32, "o" * 32
 KEYS = Keyring.parse(KEY)

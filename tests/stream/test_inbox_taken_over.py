@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.harness import Bench
 from tests.support.inbox import Inbox
-from toolonce.stream import inbox
-from toolonce.stream.inbox import Consumer
-from toolonce.stream.inbox_entry import read_entry
+from toolonce.stream.inbox import consumer as inbox
+from toolonce.stream.inbox.consumer import Consumer
+from toolonce.stream.inbox.entry import read_entry
 
 
 def test_an_entry_that_another_consumer_quarantined_meanwhile_is_neither_quarantined_nor_counted_again(

@@ -12,7 +12,7 @@ from tests.support.harness import PAY, Bench, call, calls
 from tests.support.scene import spec
 from toolonce.store.model.states import State
 from toolonce.store.schema import validation
-from toolonce.stream.async_client import AsyncClient
+from toolonce.stream.harness.async_client import AsyncClient
 
 _LIST = {"type": "array", "items": {"$ref": "#/$defs/nest"}}
 SCHEMA: dict[str, Any] = {

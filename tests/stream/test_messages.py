@@ -8,10 +8,10 @@ import pytest
 
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.states import State
-from toolonce.stream.catalogue import CATALOGUE, Catalogue, MessageCode
-from toolonce.stream.errors import turn_error
-from toolonce.stream.messages import for_user, message_code
-from toolonce.stream.turn import ProviderError, TurnResult
+from toolonce.stream.replies.translations import CATALOGUE, Catalogue, MessageCode
+from toolonce.stream.replies.user_text import for_user, message_code
+from toolonce.stream.turns.errors import turn_error
+from toolonce.stream.turns.turn import ProviderError, TurnResult
 
 EVERY_CODE = pytest.mark.parametrize("code", MessageCode)
 NOTHING_DONE = {

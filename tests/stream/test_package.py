@@ -23,7 +23,7 @@ def test_a_program_that_only_decodes_loads_no_client_no_store_and_no_loop() -> N
     done = run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     loaded = done.stdout.split()
 
-    assert "toolonce.stream.decoder" in loaded
+    assert "toolonce.stream.decoding.decoder" in loaded
     assert [name for name in HEAVY if name in loaded] == []
 
 

@@ -15,9 +15,9 @@ from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import reclaim
 from toolonce.store.operations.runs import Run
-from toolonce.stream.decoder import TurnDecoder
-from toolonce.stream.errors import TurnError
-from toolonce.stream.turn import DIALECTS, TurnResult
+from toolonce.stream.decoding.decoder import TurnDecoder
+from toolonce.stream.turns.errors import TurnError
+from toolonce.stream.turns.turn import DIALECTS, TurnResult
 
 RESULT_IDS: dict[str, Any] = {
     "anthropic": lambda messages: [block["tool_use_id"] for block in messages[0]["content"]],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolonce.stream.errors import NotOffered, UnknownDialect
-from toolonce.stream.parallel import forbid_parallel_calls
+from toolonce.stream.dialects.parallel import forbid_parallel_calls
+from toolonce.stream.turns.errors import NotOffered, UnknownDialect
 
 TOOLS = [{"name": "t"}]
 

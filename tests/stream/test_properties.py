@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.transcripts import CONFORMANCE, answer, decode, exact, transcripts
 from tests.support.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult, decode_body, guess_dialect
-from toolonce.stream.errors import StreamError
+from toolonce.stream.turns.errors import StreamError
 
 EVERY = transcripts(CONFORMANCE)
 STREAMS = [transcript for transcript in EVERY if transcript.kind == "stream"]

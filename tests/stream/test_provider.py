@@ -20,13 +20,13 @@ from tests.support.speech import stream
 from tests.support.wait import wait_until
 from tests.support.wire_paths import PATHS
 from toolonce.store.operations.aborted_turns import aborted
-from toolonce.stream import provider
-from toolonce.stream.attempt import Cancel
-from toolonce.stream.drafts import TurnEnded
-from toolonce.stream.errors import StreamingRefused, StreamMisuse
-from toolonce.stream.messages import message_code
-from toolonce.stream.provider import Aborted, Budget, Watch, read_turn, retry_after, sending
-from toolonce.stream.turn import DIALECTS, TurnResult
+from toolonce.stream.provider import retry
+from toolonce.stream.provider.response import Cancel
+from toolonce.stream.provider.retry import Aborted, Budget, Watch, read_turn, retry_after, sending
+from toolonce.stream.replies.user_text import message_code
+from toolonce.stream.turns.drafts import TurnEnded
+from toolonce.stream.turns.errors import StreamingRefused, StreamMisuse
+from toolonce.stream.turns.turn import DIALECTS, TurnResult
 
 ASKED: dict[str, Any] = {
     "messages": [{"role": "user", "content": "Well?"}],
@@ -57,7 +57,7 @@ def http() -> Iterator[httpx2.Client]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """No waits of our own between attempts; what was slept is noted."""
     slept: list[float] = []
-    monkeypatch.setattr(provider, "_JITTER", lambda _state: 0.0)
+    monkeypatch.setattr(retry, "_JITTER", lambda _state: 0.0)
     monkeypatch.setattr(Cancel, "sleep", lambda _self, seconds: slept.append(seconds))
     return slept
 
@@ -288,7 +288,7 @@ def test_our_own_waits_grow_and_are_jittered(monkeypatch: pytest.MonkeyPatch) ->
     drawn: dict[int, set[float]] = {}
     for number in (1, 6):
         state.attempt_number = number
-        drawn[number] = {provider._JITTER(state) for _ in range(50)}
+        drawn[number] = {retry._JITTER(state) for _ in range(50)}
 
     assert len(drawn[1]) > 10
     assert max(drawn[1]) < max(drawn[6]) <= 20

@@ -15,11 +15,11 @@ from tests.support.scene import spec
 from toolonce.store.model.errors import StoreFull, StoreMisuse
 from toolonce.store.model.specs import limit
 from toolonce.store.operations.runs import NotRun
-from toolonce.stream import inbox
-from toolonce.stream.async_client import AsyncClient
-from toolonce.stream.client import Client
-from toolonce.stream.inbox import Consumer
-from toolonce.stream.queue_limits import DEFAULTS, complete
+from toolonce.stream.harness.async_client import AsyncClient
+from toolonce.stream.harness.client import Client
+from toolonce.stream.harness.queue_limits import DEFAULTS, complete
+from toolonce.stream.inbox import consumer as inbox
+from toolonce.stream.inbox.consumer import Consumer
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from tests.support.turns import THREE, Asked, outcomes, request, turn
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 from toolonce.store.model.states import State
-from toolonce.stream.errors import UnknownDialect
-from toolonce.stream.replies import history, replies
-from toolonce.stream.turn import DIALECTS, Dialect, ToolCall, TurnResult
+from toolonce.stream.harness.history import history, replies
+from toolonce.stream.turns.errors import UnknownDialect
+from toolonce.stream.turns.turn import DIALECTS, Dialect, ToolCall, TurnResult
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS)
 ODD_IDS = (None, "", "a/b", "é ", "x" * 1400, "k1", "k1", "functions.read:0")

@@ -10,9 +10,9 @@ from tests.support.provider_rules import refusal
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, request, turn
 from toolonce.store.model.specs import Effect, ToolSpec, publish
-from toolonce.stream.client import Client
-from toolonce.stream.replies import history, replies
-from toolonce.stream.turn import DIALECTS, Dialect
+from toolonce.stream.harness.client import Client
+from toolonce.stream.harness.history import history, replies
+from toolonce.stream.turns.turn import DIALECTS, Dialect
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS)
 

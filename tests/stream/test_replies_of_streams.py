@@ -11,9 +11,9 @@ from tests.support.feeding import Frame, decoded
 from tests.support.provider_rules import refusal
 from tests.support.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, transcripts
 from tests.support.turns import outcomes, request
-from toolonce.stream.replies import history, replies
-from toolonce.stream.submission import asked
-from toolonce.stream.turn import DIALECTS, Dialect
+from toolonce.stream.harness.history import history, replies
+from toolonce.stream.harness.submission import asked
+from toolonce.stream.turns.turn import DIALECTS, Dialect
 
 EVERY = [(t.key, t) for t in transcripts(CONFORMANCE)]
 EVERY += [(f"recorded/{t.key}", t) for t in transcripts(RECORDINGS)]

@@ -19,8 +19,8 @@ from tests.support.turns import Asked, outcomes, request, turn
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 from toolonce.store.model.states import State
-from toolonce.stream.replies import history, replies
-from toolonce.stream.turn import DIALECTS, Dialect
+from toolonce.stream.harness.history import history, replies
+from toolonce.stream.turns.turn import DIALECTS, Dialect
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own deprecations and experimental notes
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.stream.replies import _MODULES
-from toolonce.stream.reply_ids import IdRule, outbound_ids
+from toolonce.stream.harness.history import _MODULES
+from toolonce.stream.replies.call_ids import IdRule, outbound_ids
 
 RULES = {name: module.IDS for name, module in _MODULES.items()}
 PAIRING = sorted(name for name, rule in RULES.items() if rule.pairs)
@@ -109,7 +109,8 @@ def test_where_calls_pair_by_order_ids_pass_and_a_missing_one_stays_away() -> No
 
 def test_another_process_computes_the_same_stand_ins() -> None:
     ids: list[str | None] = [None, "x" * 41, "k", "k", "\ud800"]
-    script = f"from toolonce.stream.reply_ids import *;print(ascii(outbound_ids(IdRule(max_length=40), 't', {ids!a})))"
+    stand_ins = f"outbound_ids(IdRule(max_length=40), 't', {ids!a})"
+    script = f"from toolonce.stream.replies.call_ids import *;print(ascii({stand_ins}))"
 
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

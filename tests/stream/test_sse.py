@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolonce.stream.limits import LimitPassed, Limits
-from toolonce.stream.sse import SseReader
+from toolonce.stream.wire.limits import LimitPassed, Limits
+from toolonce.stream.wire.sse import SseReader
 
 
 def events(*chunks: bytes, limits: Limits | None = None) -> list[tuple[str, str]]:

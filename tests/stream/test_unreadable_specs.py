@@ -9,7 +9,7 @@ import pytest
 from tests.support.harness import Bench, call, calls
 from tests.support.inbox import Inbox
 from toolonce.store.model.errors import CorruptRecord
-from toolonce.stream.inbox import Consumer
+from toolonce.stream.inbox.consumer import Consumer
 
 NEWER = json.dumps({"name": "later", "version": "1", "effect": "of a release to come"})
 

@@ -17,7 +17,7 @@ from tests.support.inbox import Inbox
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.stream import AsyncClient, ToolCall
-from toolonce.stream.inbox import Consumer
+from toolonce.stream.inbox.consumer import Consumer
 
 DEEP = "[" * 100_000 + "]" * 100_000
 # Argument text -> why it is refused. The decoder's own tests have more of them.

@@ -9,8 +9,8 @@ import pytest
 
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.states import NotStored, State
-from toolonce.stream.messages import for_user
-from toolonce.stream.reply_answers import for_model
+from toolonce.stream.replies.answers import for_model
+from toolonce.stream.replies.user_text import for_user
 
 NOTHING = "Nothing was executed."
 REFUSALS = (

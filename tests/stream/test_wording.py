@@ -10,7 +10,7 @@ from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, Parts, TextPart
 from toolonce.store.model.states import State
 from toolonce.store.schema.validation import validate
-from toolonce.stream.reply_answers import for_model
+from toolonce.stream.replies.answers import for_model
 
 REASONS = (
     "invalid_json", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate", "too_deep", "too_large",

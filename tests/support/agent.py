@@ -14,8 +14,8 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from toolonce.stream.async_client import AsyncClient
-from toolonce.stream.pydantic_ai_toolset import ToolonceToolset
+from toolonce.stream.adapters.pydantic_ai import ToolonceToolset
+from toolonce.stream.harness.async_client import AsyncClient
 
 
 def model(calls: list[tuple[str, Any]], **response: Any) -> FunctionModel:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolonce.store.model.errors import StoreFull
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 SCOPE = "tenant-1/talk-1"
 TURN = "turn-1"

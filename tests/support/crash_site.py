@@ -25,7 +25,7 @@ from toolonce.store.model import specs
 from toolonce.store.model.states import State
 from toolonce.store.operations import operation, queries
 from toolonce.store.operations.queries import Record, Stats
-from toolonce.stream.client import Client
+from toolonce.stream.harness.client import Client
 
 NAMESPACE = "crash"
 

@@ -14,13 +14,13 @@ from typing import Any
 import httpx2
 
 from tests.support.wire_paths import PATHS
-from toolonce.stream.asking import request_body
-from toolonce.stream.batch import Batch
-from toolonce.stream.client import Client
-from toolonce.stream.conversation import Conversation, Hooks, Terms
-from toolonce.stream.provider import Budget, sending
-from toolonce.stream.reply_shape import Message
-from toolonce.stream.turn import TurnResult
+from toolonce.stream.agent.conversation import Conversation, Hooks, Terms
+from toolonce.stream.dialects.request import request_body
+from toolonce.stream.harness.batch import Batch
+from toolonce.stream.harness.client import Client
+from toolonce.stream.provider.retry import Budget, sending
+from toolonce.stream.replies.protocol import Message
+from toolonce.stream.turns.turn import TurnResult
 
 KILL = "TOOLONCE_TEST_KILL"
 STEPS = ("asked", "turn", "submitted", "waited", "replied")

@@ -9,8 +9,8 @@ from tests.support.live_store import LiveScene, LiveStore
 from tests.support.scene import spec
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.operations.runs import Run
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 
 INTEGER = {
     "type": "object",

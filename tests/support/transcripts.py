@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolonce.stream.bodies import decode_body
-from toolonce.stream.decoder import TurnDecoder
-from toolonce.stream.turn import TurnResult
+from toolonce.stream.decoding.decoder import TurnDecoder
+from toolonce.stream.decoding.whole_body import decode_body
+from toolonce.stream.turns.turn import TurnResult
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFORMANCE = ROOT / "tests" / "data" / "conformance"

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.states import State
-from toolonce.stream.turn import Dialect, RejectedCall, ToolCall, TurnResult
+from toolonce.stream.turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 
 
 @dataclass(frozen=True)

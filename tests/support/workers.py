@@ -20,8 +20,8 @@ from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
 from toolonce.store.operations.queries import Record, Stats
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Registry
 from toolonce.worker.process import Options, Process
 from toolonce.worker.signals import Signals

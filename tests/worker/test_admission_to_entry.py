@@ -176,7 +176,7 @@ def test_a_record_whose_arguments_cannot_be_read_is_refused_and_the_worker_lives
 
 
 def test_a_custom_tool_gets_its_text(site: Site) -> None:
-    from toolonce.stream.turn import ToolCall
+    from toolonce.stream.turns.turn import ToolCall
 
     registry, seen = Registry(), []
 
@@ -253,7 +253,7 @@ def test_a_handler_that_waits_for_another_call_is_refused(site: Site) -> None:
 
     @registry.tool(effect="read", retry=1)
     def outer() -> Any:
-        from toolonce.stream.turn import ToolCall
+        from toolonce.stream.turns.turn import ToolCall
 
         return site.client.submit_calls([ToolCall("inner", {}, "i", "function", 0)], turn_id="inner").wait(timeout=5)
 

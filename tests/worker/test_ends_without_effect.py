@@ -12,7 +12,7 @@ from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Seen, Word, cancel, retry
-from toolonce.stream.reply_answers import for_model
+from toolonce.stream.replies.answers import for_model
 from toolonce.worker import Ask, Call, NotStarted, Registry
 
 NOTHING = "Nothing was executed."

@@ -77,8 +77,8 @@ def test_an_approval_covers_the_arguments_that_were_shown_and_no_others(site: Si
 
 def test_an_approval_releases_one_call_of_one_scope_once(site: Site, till: Till) -> None:
     """O7-05: two conversations wait on the same provider id, and later it comes again."""
-    from toolonce.stream.client import Client
-    from toolonce.stream.turn import ToolCall
+    from toolonce.stream.harness.client import Client
+    from toolonce.stream.turns.turn import ToolCall
 
     site.publish(till.registry)
     call = ToolCall("pay", {"to": "acct-1", "amount": 5}, "call_0", "function", 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.wait import PATIENCE_SECONDS, wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import NotStarted, Registry
 
 

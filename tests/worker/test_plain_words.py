@@ -15,7 +15,7 @@ from tests.support.redis_server import RealServer
 from tests.support.workers import Site
 from toolonce.store.model.plain import plain_value, whole_text
 from toolonce.store.model.states import State
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Call, Deny, Registry, ToolError
 
 HALF = os.fsdecode(b"/tmp/\xff.txt")

@@ -19,8 +19,8 @@ from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.sealing import Sealer
 from toolonce.store.model.states import State
 from toolonce.store.operations.queries import Record
-from toolonce.stream.client import Client
-from toolonce.stream.turn import ToolCall
+from toolonce.stream.harness.client import Client
+from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Registry
 from toolonce.worker.errors import BadTool
 

@@ -1,0 +1,1 @@
+"""Agent frameworks whose calls run here; each needs an extra."""

@@ -1,0 +1,174 @@
+"""A small reference loop: question -> turn -> calls -> results -> turn ... -> answer, for every dialect.
+
+Decides the order of the steps, and that each is written down before the next one acts: a harness that was killed goes
+on where it was, and nothing runs twice. Sends nothing itself: the caller opens the responses. It needs no provider SDK.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ...store.model.times import wait_limit
+from ..dialects.request import taking_turns, user_message
+from ..harness.batch import Batch
+from ..harness.client import Client
+from ..harness.history import history
+from ..harness.journal import Entry, Journal
+from ..provider.response import Opener
+from ..provider.retry import Budget, Watch, read_turn
+from ..replies.protocol import Message
+from ..replies.translations import CATALOGUE, FALLBACK, Catalogue, MessageCode
+from ..replies.user_text import for_user
+from ..turns.turn import RejectedCall, ToolCall, TurnResult
+
+Ended = Literal["answered", "running", "gave_up", "no_turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Who looks on. Drafts, lost attempts and the stop are in ``watch``."""
+
+    watch: Watch = field(default_factory=Watch)
+    on_turn: Callable[[TurnResult], None] | None = None
+    on_batch: Callable[[Batch], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How the loop runs.
+
+    Attributes:
+        locale: of the local messages.
+        wait_s: how long calls are waited for before the answer is "still running"; None for ever.
+        turns: most turns for one question; a model that goes round in circles is stopped.
+        max_tokens: the limit of output tokens that your requests set, as for `TurnDecoder`.
+    """
+
+    locale: str = FALLBACK
+    wait_s: float | None = 300.0
+    turns: int = 20
+    budget: Budget = field(default_factory=Budget)
+    catalogue: Catalogue = CATALOGUE
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        wait_limit("wait_s", self.wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a user gets to see, and why the loop ended.
+
+    Attributes:
+        ended: ``answered`` by the model; ``running``: calls go on, ask `resume` later; ``gave_up``: the model could
+            not use a tool, or took too many turns; ``no_turn``: the provider gave none, the history is as it was.
+        turn: the turn that ended it, where it was read now.
+        batch: the calls that ended it.
+    """
+
+    text: str
+    ended: Ended
+    turn: TurnResult | None = None
+    batch: Batch | None = None
+
+
+class Conversation:
+    """One conversation, in the scope of its client.
+
+    Args:
+        ask: makes an opener for the history so far: ``lambda messages: sending(http, http.build_request(...))``.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        dialect: str,
+        ask: Callable[[list[Message]], Opener],
+        *,
+        terms: Terms = Terms(),
+        hooks: Hooks = Hooks(),
+    ) -> None:
+        self._client = client
+        self._dialect = dialect
+        self._ask = ask
+        self._terms = terms
+        self._hooks = hooks
+        self._watch = replace(hooks.watch, on_aborted=hooks.watch.on_aborted or client.note_aborted)
+        self._journal = Journal(client)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The history, in the provider's shape."""
+        return taking_turns(self._dialect, self._journal.messages)
+
+    def say(self, text: str, *, step: str) -> Answer:
+        """Ask a question and go on until there is an answer. The same `step` again asks nothing anew."""
+        self._journal.read()
+        while not self._journal.has_step(step):  # again where another harness wrote first
+            last = self._journal.entries[-1] if self._journal.entries else None
+            before = self._calls_of(last) if last and last.calls else None
+            if before is not None:
+                return before  # calls still run: the history has no place for the question yet
+            self._journal.add(Entry("question", (user_message(self._dialect, text),), step=step))
+        match self._journal.end_of(step):
+            case Entry(kind="turn", text=said):
+                return Answer(said, "answered")
+            case Entry(kind="results", text=said) if said:
+                return Answer(said, "gave_up")
+        return self._go_on()
+
+    def resume(self) -> Answer:
+        """Go on where this conversation was left, by whomever.
+
+        Raises:
+            ValueError: it has not begun.
+        """
+        self._journal.read()
+        if not self._journal.entries:
+            raise ValueError("this conversation has not begun: say something")
+        return self._go_on()
+
+    def _go_on(self) -> Answer:
+        for _ in range(2 * self._terms.turns):
+            last = self._journal.entries[-1]
+            answer = self._calls_of(last) if last.kind == "turn" else self._next_turn(last)
+            if answer is not None:
+                return answer
+        return Answer(self._said(MessageCode.TURN_UNUSABLE), "gave_up")
+
+    def _next_turn(self, last: Entry) -> Answer | None:
+        if last.kind == "results" and last.text:
+            return Answer(last.text, "gave_up")
+        opener = self._ask(self.messages)
+        terms = self._terms
+        turn = read_turn(opener, self._dialect, budget=terms.budget, watch=self._watch, max_tokens=terms.max_tokens)
+        if self._hooks.on_turn:
+            self._hooks.on_turn(turn)
+        if turn.outcome not in ("completed", "paused"):
+            return Answer(for_user(turn, self._terms.locale, catalogue=self._terms.catalogue), "no_turn", turn)
+        turn_id = uuid.uuid4().hex
+        messages = tuple(history(self._dialect, turn, turn_id=turn_id))
+        calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
+        kind: Literal["paused", "turn"] = "paused" if turn.outcome == "paused" else "turn"
+        self._journal.add(Entry(kind, messages, tuple(calls), turn.text, turn_id=turn_id))
+        return None
+
+    def _calls_of(self, turn: Entry) -> Answer | None:
+        if not turn.calls:
+            return Answer(turn.text, "answered")
+        batch = self._client.submit_calls(turn.calls, turn_id=turn.turn_id)
+        if self._hooks.on_batch:
+            self._hooks.on_batch(batch)
+        batch.wait(self._terms.wait_s)
+        if batch.any_pending:
+            return Answer(self._said(MessageCode.STILL_RUNNING), "running", batch=batch)
+        slipped = any(outcome.is_repeated_slip for outcome in batch.outcomes)
+        said = "\n".join(batch.for_user(self._terms.locale)) if slipped else ""
+        self._journal.add(Entry("results", tuple(batch.replies(self._dialect)), text=said))
+        return None
+
+    def _said(self, code: MessageCode) -> str:
+        return self._terms.catalogue.text(code, self._terms.locale)

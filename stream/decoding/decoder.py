@@ -1,0 +1,223 @@
+"""The decoder of a stream: bytes in, drafts on the way, one result at the end. Sans-IO.
+
+Decides how the layers work together and what every frame may mean in any dialect. Must not know one dialect's frames.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from ..dialects.readers import reader_for
+from ..turns.drafts import Draft
+from ..turns.errors import DecoderClosed, StreamMisuse
+from ..turns.log import tell_turn
+from ..turns.reader import Frame
+from ..turns.turn import Dialect, TurnResult
+from ..turns.turn_builder import OpenTurn
+from ..turns.verdict import judge
+from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
+from ..wire.json_scan import Repeated
+from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
+from ..wire.sse import SseReader
+from .detect import LOOK_AT, dialect_of
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+
+_BRACE = ord("{")
+
+
+class TurnDecoder:
+    """Decodes one streamed turn of one dialect.
+
+    Feed it the body as it comes, then tell how it ended: ``eof()`` for a clean end, ``abort()`` for a broken one.
+    The result does not depend on how the bytes were cut into pieces. No bytes make it raise.
+
+    Args:
+        dialect: one of ``DIALECTS``.
+        limits: what one turn may ask of us.
+        record: a file to write the stream to, secrets masked, as new test data (see ``recorder.py``).
+        max_tokens: the limit of output tokens that the request asked for. Some servers say ``tool_calls`` where that
+            limit cut the call; with this, a turn whose usage reached it is ``truncated``. Where the limit was reached
+            by chance a good turn is lost, so it is not on by itself.
+
+    Raises:
+        UnknownDialect: no such dialect.
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect | str,
+        *,
+        limits: Limits | None = None,
+        record: str | PathLike[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens)
+        self._reader = reader_for(dialect, self._turn)
+        self._sse = SseReader(self._turn.limits)
+        self._bytes_seen = 0
+        self._result: TurnResult | None = None
+        self._looks_left = LOOK_AT
+        self._recorder = _open_recorder(record, self._reader.dialect)
+
+    @property
+    def released(self) -> bool:
+        """Whether the turn reached its release point: a broken transport changes nothing from here on.
+
+        A harness that does not want to wait for the transport's end may call ``eof()`` now. Chat releases at
+        ``[DONE]``, Generate at the clean end only.
+        """
+        return self._turn.released
+
+    @property
+    def result(self) -> TurnResult | None:
+        """The result; None before ``eof()`` or ``abort()``."""
+        return self._result
+
+    def feed(self, chunk: bytes | bytearray | memoryview) -> list[Draft]:
+        """Take the next bytes, in pieces of any size.
+
+        Returns:
+            Drafts of what these bytes brought, for a UI. They promise nothing.
+
+        Raises:
+            DecoderClosed: after the end.
+            StreamMisuse: it is given something that is no bytes.
+        """
+        if not isinstance(chunk, (bytes, bytearray, memoryview)):
+            raise StreamMisuse(f"feed takes bytes, not {type(chunk).__name__}")
+        self._check_open()
+        chunk = bytes(chunk)
+        room = self._turn.limits.total_bytes - self._bytes_seen
+        self._bytes_seen += len(chunk)
+        if self._recorder:
+            self._recorder.write(chunk)
+        if self._turn.limit is None:
+            self._read(chunk[:room] if len(chunk) > room else chunk)
+            if len(chunk) > room and self._turn.limit is None:
+                self._turn.limit = "total_bytes"
+        return self._turn.drafts.take()
+
+    def eof(self) -> TurnResult:
+        """The transport ended cleanly (or the turn is released and nobody waits for the rest).
+
+        Raises:
+            DecoderClosed: after the end.
+        """
+        self._check_open()
+        if self._turn.limit is None:
+            self._end()
+        return self._finish(broken=False)
+
+    def abort(self, cause: object = None) -> TurnResult:
+        """The transport broke; ``cause`` is what it raised, or any word for it.
+
+        Raises:
+            DecoderClosed: after the end.
+        """
+        self._check_open()
+        self._sse.broken()
+        if cause is not None:
+            self._turn.notes.append(f"transport: {cause if isinstance(cause, str) else type(cause).__name__}")
+        return self._finish(broken=True)
+
+    def closing_drafts(self) -> list[Draft]:
+        """The drafts that the end brought: calls completed or dropped, and ``TurnEnded``. Once; empty before it."""
+        return self._turn.drafts.take() if self._result is not None else []
+
+    def _check_open(self) -> None:
+        if self._result is not None:
+            raise DecoderClosed(f"this decoder had its end already: {self._result.outcome}")
+
+    def _read(self, chunk: bytes) -> None:
+        try:
+            for name, data, damaged in self._sse.feed(chunk):
+                self._event(name, data, damaged)
+        except LimitPassed as passed:
+            self._turn.limit = passed.args[0]
+
+    def _end(self) -> None:
+        """The last event counts without its blank line only if its data is whole."""
+        try:
+            for name, data, damaged in self._sse.end():
+                if _is_whole(data, self._turn.limits):
+                    self._event(name, data, damaged)
+        except LimitPassed as passed:
+            self._turn.limit = passed.args[0]
+
+    def _event(self, name: bytes, data: bytes, damaged: bool) -> None:
+        if not data:
+            return
+        if name == b"error":
+            self._turn.fail(error_event(data))
+        elif data[0] != _BRACE and data.strip() == b"[DONE]":
+            self._reader.done()
+        else:
+            self._frame(name, data, damaged)
+
+    def _frame(self, name: bytes, data: bytes, damaged: bool) -> None:
+        try:
+            frame = parse_frame(data, self._turn.limits)
+        except BadFrame:
+            self._turn.violate("a frame that is not JSON")
+            return
+        if error := error_in(frame):
+            self._turn.fail(error)
+        elif type(frame) is Repeated:
+            self._turn.violate("a frame in which a member comes twice")
+        elif type(frame) is not dict:
+            self._turn.violate("a frame that is no object")
+        elif not damaged:
+            if self._looks_left:
+                self._look(name, frame)
+            self._reader.read(self._kind(name, frame), frame)
+
+    def _look(self, name: bytes, frame: Frame) -> None:
+        """The first frame that one dialect alone has says whether the caller named the right one."""
+        self._looks_left -= 1
+        if (found := dialect_of(name.decode(), frame)) is not None:
+            self._looks_left = 0
+            self._turn.looks_like = found if found != self._reader.dialect else None
+
+    def _kind(self, name: bytes, frame: Frame) -> str:
+        """What kind of frame this is: the JSON tells, or else the event's name. Both may not tell different kinds."""
+        kind = frame.get("type") or frame.get("event_type")
+        named = name.decode() if name else ""
+        if not isinstance(kind, str):
+            return named
+        if named != kind and named in self._reader.kinds:
+            self._turn.violate("an event under the name of another one")
+        return kind
+
+    def _finish(self, *, broken: bool) -> TurnResult:
+        self._turn.bad_utf8 = self._sse.bad_utf8
+        if self._sse.stray and (error := stray_error(self._sse.stray)):
+            self._turn.fail(error)
+        if self._looks_left == LOOK_AT and self._sse.stray and self._sse.stray[0].lstrip()[:1] == b"{":
+            self._turn.looks_like = "one JSON document (decode_body)"
+        self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
+        if self._recorder:
+            self._recorder.close(self._result, broken=broken)
+        return self._result
+
+
+def _is_whole(data: bytes, limits: Limits) -> bool:
+    if data.strip() == b"[DONE]":
+        return True
+    try:
+        parse_frame(data, limits)
+    except BadFrame:
+        return False
+    return True
+
+
+def _open_recorder(record: str | PathLike[str] | None, dialect: Dialect) -> Recorder | None:
+    if record is None:
+        return None
+    from .recorder import Recorder
+
+    return Recorder(record, dialect)

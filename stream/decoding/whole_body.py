@@ -1,0 +1,67 @@
+"""Responses that were not streamed: one JSON document, judged by the same words as a stream.
+
+Decides what a document is before a dialect reads it. Must not know one dialect's fields.
+"""
+
+from __future__ import annotations
+
+from ..dialects.readers import reader_for
+from ..turns.log import tell_turn
+from ..turns.reader import DialectReader
+from ..turns.turn import Dialect, TurnResult
+from ..turns.turn_builder import OpenTurn
+from ..turns.verdict import judge
+from ..wire.frames import BadFrame, error_in, parse_frame
+from ..wire.json_scan import Repeated
+from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
+from .detect import dialect_of
+
+
+def decode_body(
+    dialect: Dialect | str, body: bytes, *, limits: Limits | None = None, max_tokens: int | None = None
+) -> TurnResult:
+    """The result of a response that was not streamed. No bytes make it raise.
+
+    Args:
+        dialect: one of ``DIALECTS``.
+        body: the whole response body.
+        limits, max_tokens: as for ``TurnDecoder``.
+
+    Raises:
+        UnknownDialect: no such dialect.
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
+    """
+    turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens)
+    reader = reader_for(dialect, turn)
+    try:
+        _read(reader, body)
+    except LimitPassed as passed:
+        turn.limit = passed.args[0]
+    return tell_turn(judge(reader, broken=False, bytes_seen=len(body)))
+
+
+def _read(reader: DialectReader, body: bytes) -> None:
+    turn = reader.turn
+    if len(body) > turn.limits.total_bytes:
+        raise LimitPassed("total_bytes")
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        turn.bad_utf8 = True
+        body = body.decode("utf-8", "replace").encode()  # it may tell an error all the same
+    try:
+        document = parse_frame(body.removeprefix(b"\xef\xbb\xbf"), turn.limits)
+    except BadFrame:
+        document = None
+    if error := error_in(document):
+        turn.fail(error)
+    elif isinstance(document, dict):
+        if type(document) is Repeated:
+            turn.violate("a body in which a member comes twice")
+        if (found := dialect_of("", document)) not in (None, reader.dialect):
+            turn.looks_like = found
+        reader.body(document)
+    else:
+        if body.lstrip().startswith((b"data:", b"event:")):
+            turn.looks_like = "a stream of events (TurnDecoder)"
+        turn.end("malformed", "a body that is no JSON object")

@@ -1,0 +1,124 @@
+"""Google generateContent: parts of one candidate gathered over all chunks, and one finish reason.
+
+Decides what a part is and which finish reasons run. Must not know bytes, or how arguments in pieces fit together.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...turns.assembly import Settled
+from ...turns.reader import DialectReader, Frame, mapping, mappings, text, without
+from ...turns.turn import Dialect, TurnOutcome
+from ...turns.turn_builder import OpenCall, OpenTurn
+from ...wire.arguments import joined
+from .calls import GenerateCalls
+
+FINISH_REASONS: dict[str, TurnOutcome] = {
+    "STOP": "completed",
+    "MAX_TOKENS": "truncated",
+    "CONTINUATION": "truncated",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "LANGUAGE": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "MODEL_ARMOR": "filtered",
+    "ESCALATION": "filtered",
+    "PUP_LIMITED_DISABLED": "filtered",
+    "MALFORMED_FUNCTION_CALL": "failed",
+    "UNEXPECTED_TOOL_CALL": "failed",
+    "MALFORMED_RESPONSE": "failed",
+    "TOO_MANY_TOOL_CALLS": "failed",
+    "MISSING_THOUGHT_SIGNATURE": "failed",
+    "NO_IMAGE": "failed",
+    "OTHER": "failed",
+}
+_NOT_FINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
+
+
+class GenerateReader(DialectReader):
+    dialect: ClassVar[Dialect] = "google-generate"
+
+    def __init__(self, turn: OpenTurn) -> None:
+        super().__init__(turn)
+        self._calls = GenerateCalls(turn)
+        self._parts: list[tuple[Frame, OpenCall | None]] = []  # what goes back, in order
+
+    def read(self, kind: str, frame: Frame) -> None:
+        self.turn.identify(frame.get("responseId"))
+        self.turn.count(frame.get("usageMetadata"))
+        if "promptFeedback" in frame and (blocked := mapping(frame["promptFeedback"]).get("blockReason")):
+            self.turn.end("filtered", str(blocked))
+        for candidate in _first_candidate(frame):
+            for part in mappings(mapping(candidate.get("content")).get("parts")):
+                self._part(part)
+            self._finish(candidate.get("finishReason"))
+
+    def body(self, document: Frame) -> None:
+        self.read("", document)
+
+    def close(self) -> None:
+        self._calls.close()
+        self.turn.released |= bool(self.turn.endings)
+
+    def contradiction(self, calls: int) -> str | None:
+        return None  # STOP fits to any number of calls
+
+    def assistant(self, settled: Settled) -> list[Frame]:
+        parts: list[Frame] = []
+        words: list[str] = []
+        for part, call in self._parts:
+            if _is_plain(part):
+                words.append(part["text"])
+            else:
+                parts += _as_part(words)
+                words = []
+                if call is None or call in settled:
+                    parts.append(_sent_back(part, call, settled))
+        return parts + _as_part(words)
+
+    def _part(self, part: Frame) -> None:
+        if (piece := part.get("functionCall")) is not None:
+            call = self._calls.take(piece, without(part, "functionCall") if len(part) > 1 else {})
+            if call is not None:
+                self._parts.append((part, call))
+            return
+        self._parts.append((part, None))
+        if not part.get("thought"):
+            self.turn.say(part.get("text"))
+
+    def _finish(self, reason: object) -> None:
+        if reason in _NOT_FINISHED:
+            return
+        word = text(reason) or str(reason)
+        image = "filtered" if word.startswith("IMAGE_") else "withheld"
+        self.turn.end(FINISH_REASONS.get(word, image), word)  # type: ignore[arg-type]
+
+
+def _first_candidate(frame: Frame) -> list[Frame]:
+    """What a frame says about candidate 0. Google leaves the number out where it is 0."""
+    candidates = mappings(frame.get("candidates"))
+    if len(candidates) == 1 and candidates[0].get("index") in (0, None):
+        return candidates
+    numbered = [candidate for candidate in candidates if candidate.get("index") in (0, "0")]
+    return numbered or [candidate for candidate in candidates if candidate.get("index") is None][:1]
+
+
+def _is_plain(part: Frame) -> bool:
+    """Text and nothing else: such neighbours are joined. A part with a signature must stay as it is."""
+    return len(part) == 1 and isinstance(part.get("text"), str)
+
+
+def _as_part(words: list[str]) -> list[Frame]:
+    """One part with these words; none where they are empty."""
+    return [{"text": joined(words)}] if any(words) else []
+
+
+def _sent_back(part: Frame, call: OpenCall | None, settled: Settled) -> Frame:
+    if call is None:
+        return part
+    about: Frame = {"id": call.call_id} if call.call_id is not None else {}
+    about |= {"name": call.name, "args": settled.value_of(call)}
+    return {**without(part, "functionCall"), **call.echo, "functionCall": about}

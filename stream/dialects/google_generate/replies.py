@@ -1,0 +1,100 @@
+"""Google generateContent: all results of a turn as ``functionResponse`` parts of one user content.
+
+Calls and results pair by order and name; an id is sent only where one came. ``response`` is an object with ``output``
+or ``error``. The service keeps its numbers as doubles, so an integer that a double cannot hold goes as its digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ....store.model.parts import FilePart, ImagePart, JsonPart, Part
+from ...replies.answers import Answer, json_text, text_of
+from ...replies.call_ids import IdRule
+from ...replies.protocol import Ids, Message, WrittenCall
+
+IDS = IdRule(pairs=False)
+
+# The documented signature for a call that no Gemini model made; without one, newer models refuse the request.
+_FOREIGN = "skip_thought_signature_validator"
+
+_MEDIA = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+_EXACT = 2**53
+
+# Levels of a result sent as structure; a deeper one goes as JSON text. The service reads structures by a parser that
+# stops at 100 nested messages, and each level costs it more than one.
+_DEEPEST = 32
+
+
+def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
+    """The model's content unchanged: parts, order and signatures are checked by the service."""
+    return [{"role": "model", "parts": list(items)}] if items else []
+
+
+def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
+    parts: list[Message] = [{"text": text}] if text else []
+    parts += [_call(call, first=number == 0) for number, call in enumerate(calls)]
+    return [{"role": "model", "parts": parts}] if parts else []
+
+
+def results(answers: Sequence[Answer]) -> list[Message]:
+    return [{"role": "user", "parts": [_result(answer) for answer in answers]}] if answers else []
+
+
+def _call(call: WrittenCall, *, first: bool) -> Message:
+    function = _id(call.call_id) | {"name": call.name, "args": call.object_arguments}
+    return {"functionCall": function} | ({"thoughtSignature": _FOREIGN} if first else {})
+
+
+def _result(answer: Answer) -> Message:
+    media = [part for part in answer.parts if _is_shown(part) and not answer.is_error]
+    told = [part for part in answer.parts if part not in media]
+    response = {"error": answer.text} if answer.is_error else {"output": _output(told)}
+    function = _id(answer.call_id) | {"name": answer.tool, "response": response}
+    return {"functionResponse": function | ({"parts": [_medium(part) for part in media]} if media else {})}
+
+
+def _id(call_id: str | None) -> Message:
+    return {} if call_id is None else {"id": call_id}
+
+
+def _output(parts: Sequence[Part]) -> Any:
+    match parts:
+        case [JsonPart(value)]:
+            return _in_doubles(value) if _fits(value, _DEEPEST) else json_text(value)
+        case _:
+            return text_of(parts)
+
+
+def _fits(value: Any, levels: int) -> bool:
+    match value:
+        case dict():
+            return levels > 0 and all(_fits(member, levels - 1) for member in value.values())
+        case list():
+            return levels > 0 and all(_fits(member, levels - 1) for member in value)
+        case _:
+            return True
+
+
+def _in_doubles(value: Any) -> Any:
+    match value:
+        case int() if abs(value) > _EXACT:
+            return str(value)
+        case dict():
+            return {name: _in_doubles(member) for name, member in value.items()}
+        case list():
+            return [_in_doubles(member) for member in value]
+        case _:
+            return value
+
+
+def _is_shown(part: Part) -> bool:
+    return isinstance(part, ImagePart | FilePart) and part.media_type in _MEDIA
+
+
+def _medium(part: Part) -> Message:
+    assert isinstance(part, ImagePart | FilePart), "only media parts are shown"
+    if part.url is not None:
+        return {"fileData": {"mimeType": part.media_type, "fileUri": part.url}}
+    return {"inlineData": {"mimeType": part.media_type, "data": part.data}}

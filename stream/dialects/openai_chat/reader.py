@@ -1,0 +1,139 @@
+"""OpenAI Chat Completions and the servers that imitate it: one choice, calls by index, id or name, one finish reason.
+
+Decides which entry belongs to which call and which finish reasons run. Must not know bytes or argument JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ...turns.assembly import Settled
+from ...turns.reader import DialectReader, Frame, mapping, mappings, text
+from ...turns.turn import Dialect, TurnOutcome
+from ...turns.turn_builder import OpenTurn
+from ...wire.frames import error_in
+from .calls import ChatCalls
+
+FINISH_REASONS: dict[str, TurnOutcome] = {
+    "tool_calls": "completed",
+    "function_call": "completed",
+    "stop": "completed",
+    "length": "truncated",
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "content_filter": "filtered",
+    "sensitive": "filtered",
+    "refusal": "filtered",
+    "error": "failed",
+    "network_error": "failed",
+    "insufficient_system_resource": "failed",
+    "abort": "aborted",
+    "cancel": "aborted",
+}
+_PROMISE_CALLS = ("tool_calls", "function_call")
+# Members of a message that some servers want back with its calls, and whether their pieces are texts or lists.
+_ECHOED = {"reasoning_content": str, "reasoning": str, "reasoning_details": list}
+
+
+class ChatReader(DialectReader):
+    dialect: ClassVar[Dialect] = "openai-chat"
+
+    def __init__(self, turn: OpenTurn) -> None:
+        super().__init__(turn)
+        self._calls = ChatCalls(turn)
+        self._reasons: list[str] = []
+        self._done = False
+        self._whole = False
+        self._refused = False
+        self._echo: dict[str, list[Any]] = {}
+
+    def read(self, kind: str, frame: Frame) -> None:
+        self.turn.identify(frame.get("id"))
+        self.turn.count(frame.get("usage"))
+        for choice in _first_choice(frame):
+            self._choice(choice, "delta")
+
+    def done(self) -> None:
+        self._done = self.turn.released = True
+
+    def body(self, document: Frame) -> None:
+        self._whole = True
+        self.turn.identify(document.get("id"))
+        self.turn.count(document.get("usage"))
+        for choice in _first_choice(document):
+            self._choice(choice, "message")
+
+    def close(self) -> None:
+        if not self._reasons and self._done and not self._calls.any:
+            self.turn.end("completed", "[DONE]")  # some servers never send a finish reason
+        if self.turn.endings and self._refused:
+            self.turn.end("filtered", "refusal")
+        if not self._done and not self._whole and self._calls.lack_text:
+            self._withdraw_finish()
+        self.turn.released |= bool(self.turn.endings)
+
+    def contradiction(self, calls: int) -> str | None:
+        promised = next((reason for reason in self._reasons if reason in _PROMISE_CALLS), None)
+        return f"finish reason {promised} without a call" if promised and calls == 0 else None
+
+    def assistant(self, settled: Settled) -> list[Frame]:
+        message: Frame = {"role": "assistant", "content": self.turn.text or None}
+        for member, pieces in self._echo.items():
+            message[member] = pieces if _ECHOED[member] is list else "".join(pieces)
+        self._calls.describe(message, settled)
+        if len(message) == 2 and not self.turn.text:
+            return []  # nothing was said
+        if not settled and not self.turn.text:
+            message["content"] = ""  # null is taken beside calls only
+        return [message]
+
+    def _withdraw_finish(self) -> None:
+        """Some servers send arguments after the finish reason, so a call without any may have lost them. Whoever reads
+        live asks again, as after any other stream that ended without its terminal."""
+        if self.turn.endings and all(outcome == "completed" for outcome, _ in self.turn.endings):
+            self.turn.endings.clear()
+            self.turn.notes.append("a call without argument text, and no [DONE] after it")
+
+    def _choice(self, choice: Frame, member: str) -> None:
+        if error := error_in(choice):
+            self.turn.fail(error)
+        self._message(mapping(choice.get(member)), whole=member == "message")
+        self._finish(choice.get("finish_reason"))
+
+    def _message(self, delta: Frame, *, whole: bool) -> None:
+        if self._done and any(delta.get(member) for member in ("content", "tool_calls", "function_call", "refusal")):
+            self.turn.violate("content after [DONE]")
+        self._content(delta.get("content"))
+        if delta.get("refusal"):
+            self._refused = True
+        for member, kind in _ECHOED.items():
+            if isinstance(piece := delta.get(member), kind) and piece:
+                self._echo.setdefault(member, []).extend([piece] if kind is str else piece)
+        if (entries := delta.get("tool_calls")) is not None:
+            self._calls.take(entries, whole=whole)
+        if (legacy := delta.get("function_call")) is not None:
+            self._calls.take_legacy(legacy)
+
+    def _content(self, content: object) -> None:
+        """Text, or a list of parts (some servers put their thinking among them)."""
+        self.turn.say(content)
+        for part in mappings(content):
+            if part.get("type") == "text":
+                self.turn.say(part.get("text"))
+            elif part.get("type") == "refusal":
+                self._refused = True
+
+    def _finish(self, reason: object) -> None:
+        if reason not in (None, ""):
+            if self._done:
+                self.turn.violate("a finish reason after [DONE]")
+            word = text(reason) or str(reason)
+            self._reasons.append(word)
+            self.turn.end(FINISH_REASONS.get(word, "withheld"), word)
+
+
+def _first_choice(frame: Frame) -> list[Frame]:
+    """What a frame says about choice 0. A server that has but one may leave the number out."""
+    choices = mappings(frame.get("choices"))
+    numbered = [choice for choice in choices if choice.get("index") in (0, "0")]
+    return numbered or [choice for choice in choices if choice.get("index") is None][:1]

@@ -1,0 +1,52 @@
+"""OpenAI Chat Completions: one ``tool`` message per call, in call order, right after the assistant message.
+
+A tool message takes text only and has no error flag; the answer's words carry both. The old ``function_call`` has no
+id and is answered by a ``function`` message under the tool's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...replies.answers import Answer, json_text
+from ...replies.call_ids import IdRule
+from ...replies.protocol import Ids, Message, WrittenCall
+
+# The tightest limit of the service (some of its models take 64). Imitating servers compare ids byte for byte, whatever
+# characters they are made of, so none is forbidden here.
+IDS = IdRule(max_length=40)
+
+
+def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
+    return [_with_ids(message, ids) for message in items]
+
+
+def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
+    if not text and not calls:
+        return []
+    message: Message = {"role": "assistant", "content": text or None}
+    return [message | ({"tool_calls": [_call(call) for call in calls]} if calls else {})]
+
+
+def results(answers: Sequence[Answer]) -> list[Message]:
+    return [_result(answer) for answer in answers]
+
+
+def _with_ids(message: Message, ids: Ids) -> Message:
+    if not message.get("tool_calls"):
+        return message
+    calls = [call | {"id": call_id} for call, call_id in zip(message["tool_calls"], ids, strict=True)]
+    return message | {"tool_calls": calls}
+
+
+def _call(call: WrittenCall) -> Message:
+    if isinstance(call.arguments, str):
+        return {"id": call.call_id, "type": "custom", "custom": {"name": call.name, "input": call.arguments}}
+    function = {"name": call.name, "arguments": json_text(call.arguments)}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
+def _result(answer: Answer) -> Message:
+    if answer.echo.get("legacy"):
+        return {"role": "function", "name": answer.tool, "content": answer.text}
+    return {"role": "tool", "tool_call_id": answer.call_id, "content": answer.text}

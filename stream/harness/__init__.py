@@ -1,0 +1,1 @@
+"""The clients: submitting turns and calls, waiting for outcomes, history and replies."""

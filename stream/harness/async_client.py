@@ -1,0 +1,200 @@
+"""The same client over asyncio; `client` has the words, `submission` the rules.
+
+Made inside a running event loop. Any number of concurrent waits share one connection; operations share a few more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar, Unpack
+
+from ...store.connections.async_connection import AsyncConnection
+from ...store.connections.async_waiting import AsyncWakeups
+from ...store.connections.handler_context import refuse_to_wait
+from ...store.connections.replication import needed_replicas
+from ...store.model.errors import StoreMisuse
+from ...store.model.keyring import Keyring
+from ...store.model.outcomes import Outcome
+from ...store.model.times import wait_limit
+from ...store.operations import operators, queries
+from ...store.operations.aborted_turns import note_aborted
+from ...store.operations.query import Operation
+from ...store.schema.validation import Heavy
+from ..provider.retry import Aborted
+from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from .batch import BatchView, changes
+from .client import noted, opened
+from .queue_limits import QueueLimits, complete
+from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
+
+T = TypeVar("T")
+CONNECTIONS = 16
+"""Most connections of one client for operations; more of these than that wait their turn, a few ms each."""
+
+
+class AsyncClient:
+    """A harness's door; see `Client` for arguments, results and errors. The open connection is an
+    `AsyncConnection` here."""
+
+    def __init__(
+        self,
+        url: str | AsyncConnection | None = None,
+        *,
+        scope: str,
+        namespace: str | None = None,
+        tenant: str = "",
+        keyring: Keyring | None = None,
+        **limits: Unpack[QueueLimits],
+    ) -> None:
+        self._lent = isinstance(url, AsyncConnection)
+        self._connection = (
+            url
+            if isinstance(url, AsyncConnection)
+            else opened(partial(AsyncConnection, connections=CONNECTIONS), url, namespace)
+        )
+        keys = keyring if keyring is not None else Keyring.from_environment()
+        self.terms = Terms(
+            self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
+        )
+        self._specs = SpecCache()
+        self._wakeups = AsyncWakeups(self._connection)
+
+    async def submit(
+        self, turn: TurnResult, *, turn_id: str | None = None, intent: Intent = None, ordered: bool = False
+    ) -> AsyncBatch:
+        calls = asked_of(turn)
+        usable = usable_turn_id(turn_id, turn.turn_id)
+        return await self._drive(Submitting(self.terms, usable, tuple(calls), intent, ordered), turn)
+
+    async def submit_calls(
+        self,
+        calls: Iterable[ToolCall | RejectedCall],
+        *,
+        turn_id: str,
+        intent: Intent = None,
+        ordered: bool = False,
+    ) -> AsyncBatch:
+        usable = usable_turn_id(turn_id, None)
+        return await self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
+
+    async def batch(self, turn_id: str) -> AsyncBatch:
+        outcomes = await self.run(queries.turn(self.terms.space, self.terms.turn(turn_id).key))
+        if not outcomes:
+            raise StoreMisuse(
+                f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
+            )
+        return AsyncBatch(self, turn_id, outcomes)
+
+    async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
+        return await self.run(operators.cancel(self.terms.space, operators.Seen(key), operators.Word(actor, reason)))
+
+    async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        word = operators.Word(actor, reason)
+        shown = operators.Question.of(outcome)
+        return await self.run(
+            operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown)
+        )
+
+    async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        word = operators.Word(actor, reason)
+        shown = operators.Question.of(outcome)
+        return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
+
+    async def note_aborted(self, lost: Aborted) -> None:
+        await self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
+
+    async def run(self, operation: Operation[T]) -> T:
+        return await self._connection.run(operation)
+
+    def wakeups(self) -> AsyncWakeups:
+        return self._wakeups
+
+    async def close(self) -> None:
+        await self._wakeups.close()
+        if not self._lent:
+            await self._connection.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> AsyncBatch:
+        steps: Generator[Step, Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
+        answer: Any = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as stop:
+                return AsyncBatch(self, submitting.turn_id, stop.value, turn)
+            if isinstance(step, Heavy):
+                answer = await asyncio.wrap_future(step.start())
+            else:
+                answer = await self._connection.run(step)
+
+
+class AsyncBatch(BatchView):
+    """The calls of one turn and what became of them so far; see `Batch`."""
+
+    def __init__(
+        self, client: AsyncClient, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None = None
+    ) -> None:
+        super().__init__(client.terms, turn_id, outcomes, turn)
+        self._client = client
+
+    async def wait(self, timeout: float | None = None, *, durable: bool = False) -> tuple[Outcome, ...]:
+        async for _ in self._changes(timeout):
+            pass
+        if durable:
+            needed = await self._client.run(needed_replicas(self._terms.space))
+            self._note_replicas(needed, await self._client.run(self._barrier(needed)))
+        return self.outcomes
+
+    async def as_completed(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+        seen: dict[int, Outcome] = {}
+        async for outcomes in self._changes(timeout):
+            for outcome in changes(seen, (outcome for outcome in outcomes if not outcome.pending)):
+                yield outcome
+
+    async def events(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+        seen: dict[int, Outcome] = {}
+        async for outcomes in self._changes(timeout):
+            for outcome in changes(seen, outcomes):
+                yield outcome
+
+    async def refresh(self) -> tuple[Outcome, ...]:
+        fresh: list[Outcome] = []
+        for key in self._turn_keys:
+            read = await self._client.run(queries.turn(self._terms.space, key))
+            fresh.extend(read)
+        if news := self._contradicted(fresh):
+            await self._client.run(news)
+        return self._take(fresh)
+
+    async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:
+        wait_limit("timeout", timeout)
+        yield self.outcomes
+        if not self.any_pending:
+            return
+        refuse_to_wait()
+        until = None if timeout is None else time.monotonic() + timeout
+        async with self._client.wakeups().watch(*self._channels) as bell:
+            while self.any_pending:
+                left = None if until is None else max(0.0, until - time.monotonic())
+                rang = await _rings(bell, left)
+                bell.clear()
+                yield await self.refresh()
+                if not rang:
+                    return
+
+
+async def _rings(bell: asyncio.Event, timeout: float | None) -> bool:
+    try:
+        await asyncio.wait_for(bell.wait(), timeout)
+    except TimeoutError:
+        return False
+    return True

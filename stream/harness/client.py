@@ -1,0 +1,205 @@
+"""The blocking client: submit turns and calls, pick them up again, cancel, approve and deny.
+
+Rules are `submission`'s; this file only drives them over a connection. What follows a submission is `batch`'s;
+`async_client` is the same over asyncio.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import asdict
+from typing import Any, TypeVar, Unpack
+
+from ...store.connections.connection import Connection, without_password
+from ...store.connections.project import chosen_namespace, chosen_url, find_project
+from ...store.connections.waiting import Wakeups
+from ...store.model.errors import StoreMisuse
+from ...store.model.keyring import Keyring
+from ...store.model.outcomes import Outcome
+from ...store.operations import operators, queries
+from ...store.operations.aborted_turns import note_aborted
+from ...store.operations.query import Operation
+from ...store.schema.validation import Heavy
+from ..provider.retry import Aborted
+from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from .batch import Batch
+from .queue_limits import QueueLimits, complete
+from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
+
+T = TypeVar("T")
+C = TypeVar("C")
+_LOG = logging.getLogger("toolonce.stream")
+
+
+class Client:
+    """A harness's door. Safe to share between threads; one connection serves any number of waiters.
+
+    Args:
+        url: of the Redis; where it is left out ``TOOLONCE_REDIS_URL``, else this project's own server, if it runs. Or
+            an open `store.connection.Connection`, with its own patience and namespace; it is yours to close.
+        namespace: where it is left out ``TOOLONCE_NAMESPACE``, else ``toolonce``.
+        scope: the tenant and conversation in which turn ids are unique. From your credentials, never from the model.
+        tenant: whose limits count; by default the scope up to the first ``/``.
+        keyring: by default the keys in ``TOOLONCE_KEYS``.
+        limits: ``queue_limit=`` and ``tenant_queue_limit=``, most calls that may wait; see `queue_limits.QueueLimits`.
+
+    Raises:
+        StoreMisuse: no Redis is named and this project's own does not run, URL or namespace cannot be read, or scope or
+            tenant is no UTF-8 text.
+    """
+
+    def __init__(
+        self,
+        url: str | Connection | None = None,
+        *,
+        scope: str,
+        namespace: str | None = None,
+        tenant: str = "",
+        keyring: Keyring | None = None,
+        **limits: Unpack[QueueLimits],
+    ) -> None:
+        self._lent = isinstance(url, Connection)
+        self._connection = url if isinstance(url, Connection) else opened(Connection, url, namespace)
+        keys = keyring if keyring is not None else Keyring.from_environment()
+        self.terms = Terms(
+            self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
+        )
+        self._specs = SpecCache()
+        self._wakeups = Wakeups(self._connection)
+
+    def submit(
+        self, turn: TurnResult, *, turn_id: str | None = None, intent: Intent = None, ordered: bool = False
+    ) -> Batch:
+        """Have the calls of a completed turn run, once each. Safe to repeat: what is known is answered.
+
+        Args:
+            turn_id: your own step id; by default the provider's id of the turn.
+            intent: a key of your own for a call that a regenerated turn asks for again, or position -> key.
+            ordered: run the calls of this turn strictly one after the other.
+
+        Raises:
+            TurnError: the turn did not complete, so none of its calls runs.
+            TurnIdMissing, NoToolsPublished, KeyringMissing, StoreFull, StoreUnavailable: see `store.errors`.
+            StoreMisuse: the turn id is no UTF-8 text.
+        """
+        calls = asked_of(turn)
+        usable = usable_turn_id(turn_id, turn.turn_id)
+        return self._drive(Submitting(self.terms, usable, tuple(calls), intent, ordered), turn)
+
+    def submit_calls(
+        self,
+        calls: Iterable[ToolCall | RejectedCall],
+        *,
+        turn_id: str,
+        intent: Intent = None,
+        ordered: bool = False,
+    ) -> Batch:
+        """The same for calls that the harness holds already, in call order; it vouches that their turn completed."""
+        usable = usable_turn_id(turn_id, None)
+        return self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
+
+    def batch(self, turn_id: str) -> Batch:
+        """The calls of a turn that was submitted before, by this process or another one.
+
+        A call that an intent key found in an earlier turn is listed under that turn; to have it in this one, too,
+        submit again.
+
+        Raises:
+            StoreMisuse: nothing was admitted under this turn id in this scope.
+        """
+        outcomes = self.run(queries.turn(self.terms.space, self.terms.turn(turn_id).key))
+        if not outcomes:
+            raise StoreMisuse(
+                f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
+            )
+        return Batch(self, turn_id, outcomes)
+
+    def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
+        """Cancel a call before it starts, or ask for a stop of one that runs; see `operators.cancel`."""
+        word = operators.Word(actor, reason)
+        return self.run(operators.cancel(self.terms.space, operators.Seen(key), word))
+
+    def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        """Approve the call that was shown as this outcome; bound to its idempotency key."""
+        word = operators.Word(actor, reason)
+        shown = operators.Question.of(outcome)
+        return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
+
+    def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        """Deny the call that was shown as this outcome."""
+        word = operators.Word(actor, reason)
+        shown = operators.Question.of(outcome)
+        return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
+
+    def note_aborted(self, lost: Aborted) -> None:
+        """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""
+        self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run one store operation; for tools that look deeper than a harness does."""
+        return self._connection.run(operation)
+
+    def wakeups(self) -> Wakeups:
+        return self._wakeups
+
+    def close(self) -> None:
+        self._wakeups.close()
+        if not self._lent:
+            self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> Batch:
+        return Batch(self, submitting.turn_id, drive(self._connection, submitting.steps(self._specs)), turn)
+
+
+def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
+    """Run the steps that a generator yields, one after the other."""
+    found = advance(connection, steps)
+    while isinstance(found, Heavy):
+        found = advance(connection, steps, found.run())
+    return found
+
+
+def advance(
+    connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]], answer: Any = None
+) -> tuple[Outcome, ...] | Heavy:
+    """Run steps until the end, or up to a judgement that takes long; its verdict is the next `answer`."""
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as stop:
+            outcomes: tuple[Outcome, ...] = stop.value
+            return outcomes
+        if isinstance(step, Heavy):
+            return step
+        answer = connection.run(step)
+
+
+def noted(terms: Terms, lost: Aborted) -> dict[str, Any]:
+    """The facts of a note of a lost attempt."""
+    return {"scope": terms.scope, **asdict(lost)}
+
+
+def opened(kind: Callable[..., C], url: str | None, namespace: str | None) -> C:
+    """A connection of this kind to the store that is meant; see `store.project`.
+
+    Raises:
+        StoreMisuse: none is, or its URL or namespace cannot be read; with the way out.
+    """
+    named = chosen_url(url)
+    if named is None:
+        project = find_project()
+        for warning in project.warnings:
+            _LOG.warning("%s", warning)
+        named = project.running_url()
+    try:
+        return kind(named, namespace=chosen_namespace(namespace))
+    except (ValueError, TypeError) as error:
+        about = "" if "namespace" in str(error) else f"the URL {without_password(named)!r} cannot be read: "
+        raise StoreMisuse(f"{about}{error}; for example redis://localhost:6379/0" if about else str(error)) from error

@@ -1,0 +1,288 @@
+"""What a submission means: identities of the calls of a turn, and what is asked of the store, in which order.
+
+Sans-IO: a generator yields store operations and is sent their answers, so that the blocking and the async client
+share one set of rules. Replays need no tool spec: what the store knows is answered first, and only new calls are
+judged and admitted, all of a turn in one step.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...store.crashpoints import reach
+from ...store.model import identity
+from ...store.model.errors import KeyringMissing, NoToolsPublished, StoreMisuse, StoreUnavailable, TurnIdMissing
+from ...store.model.keyring import Keyring
+from ...store.model.keys import Namespace
+from ...store.model.outcomes import Outcome
+from ...store.model.specs import Published, published
+from ...store.operations.admission import Identified, InboxEntry, Request, Turn, admit, lookup
+from ...store.operations.fence_watermark import FenceWatermark
+from ...store.operations.query import Operation
+from ...store.schema.validation import Heavy
+from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from ..wire.arguments import encodable
+from .admission_rules import Asked, Judge
+from .log import tell_answers
+from .queue_limits import DEFAULTS
+from .tracing import traceparent
+
+_JUDGED_MOST = 50
+"""Judgements of one submission whose specs change under its hands; each is a round trip or two."""
+# Seen in the field: servers that draw "chatcmpl-<0..999>" (Ollama). Such an id comes back within a day.
+_RECURRING = re.compile(r"chatcmpl-\d{1,3}\Z")
+
+Intent = str | Mapping[int, str] | None
+"""One key for a turn of one call, or position -> key. See `identified`."""
+Step = Operation[Any] | Heavy
+"""What a submission asks its driver for: a store operation's answer, or a verdict that may take seconds to find."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Whose calls they are and under which rules they are stored.
+
+    Attributes:
+        scope: the tenant and conversation in which turn ids are unique; from the harness, never from the model.
+        tenant: whose limits count; by default the scope up to the first ``/``.
+        queue_limit, tenant_queue_limit: see `queue_limits`.
+        trace: a W3C traceparent that the worker goes on with; "" for none.
+        place: which store it is, for messages.
+        watermark: the highest fence that this harness has seen in any answer of the namespace.
+
+    Raises:
+        StoreMisuse: scope or tenant hold half of a surrogate pair.
+    """
+
+    space: Namespace
+    scope: str
+    tenant: str = ""
+    keyring: Keyring = field(default_factory=Keyring)
+    queue_limit: int = DEFAULTS["queue_limit"]
+    tenant_queue_limit: int = DEFAULTS["tenant_queue_limit"]
+    trace: str = ""
+    place: str = ""
+    watermark: FenceWatermark = field(default_factory=FenceWatermark, compare=False)
+
+    def __post_init__(self) -> None:
+        _require_utf8("scope", self.scope)
+        _require_utf8("tenant", self.tenant)
+
+    def turn(self, turn_id: str) -> Turn:
+        tenant = self.tenant or self.scope.partition("/")[0]
+        return Turn(self.scope, turn_id, identity.turn_key(self.space.name, self.scope, turn_id), tenant)
+
+
+class SpecCache:
+    """The published specs as this client last read them; read again when admission says that they changed."""
+
+    def __init__(self) -> None:
+        self._known = Published(0, {})
+
+    @property
+    def is_filled(self) -> bool:
+        return bool(self._known.tools)
+
+    def get(self, space: Namespace) -> Generator[Operation[Any], Any, Published]:
+        if not self._known.tools:
+            self._known = yield published(space)
+        return self._known
+
+    def forget(self) -> None:
+        self._known = Published(0, {})
+
+
+def usable_turn_id(given: str | None, came: str | None) -> str:
+    """The turn id to store under: the harness's own word, else the provider's where it can be trusted.
+
+    Raises:
+        TurnIdMissing: there is none, or one that comes back within days.
+        StoreMisuse: the given one holds half of a surrogate pair.
+    """
+    if given and given.strip():
+        _require_utf8("turn id", given)
+        return given
+    if not came or not came.strip():
+        raise TurnIdMissing("the turn has no id; pass turn_id= with your own step id, the same on every retry")
+    if _RECURRING.match(came):
+        raise TurnIdMissing(
+            f"the server draws turn ids like {came!r} from 1000 values; pass turn_id= with your own step id"
+        )
+    return came
+
+
+def _require_utf8(what: str, text: str) -> None:
+    if not encodable(text):  # it would get as far as the socket, and fail there without saying what it was
+        raise StoreMisuse(f"the {what} {text!r} is no UTF-8 text and cannot be stored")
+
+
+def asked_of(result: TurnResult) -> list[Asked]:
+    """The calls of a completed turn in call order, refused ones in their places.
+
+    Raises:
+        TypeError: not a finished turn; a draft is a view and never runs.
+        TurnError: the turn did not end in a way that runs calls.
+    """
+    if not isinstance(result, TurnResult):
+        raise TypeError(f"submit takes the TurnResult of eof(), not {type(result).__name__}; drafts never run")
+    ran = [(call.position, _decoded(call)) for call in result.require_calls()]
+    refused = [(call.position, Asked.refused(call)) for call in result.rejected]
+    return [call for _, call in sorted((*ran, *refused), key=lambda placed: placed[0])]
+
+
+def _decoded(call: ToolCall) -> Asked:
+    """Judged by its decoder, under that one's limits."""
+    return Asked(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
+
+
+def asked(call: ToolCall | RejectedCall) -> Asked:
+    """One call that a program holds, as admission sees it; judged here as a decoder would have judged it.
+
+    Raises:
+        TypeError: no call at all.
+    """
+    match call:
+        case ToolCall():
+            return Asked.held(call)
+        case RejectedCall():
+            return Asked.refused(call)
+        case _:
+            raise TypeError(f"a call is a ToolCall or a RejectedCall, not {type(call).__name__}")
+
+
+def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Intent = None) -> list[Identified]:
+    """The identity of each call: by its turn and place, or by the intent key that the harness gives.
+
+    Raises:
+        ValueError: an intent key that identifies nothing, or several calls; see `_intent_keys`.
+    """
+    keys = _intent_keys(intent, len(calls))
+    namespace, scope = terms.space.name, terms.scope
+    out = []
+    for position, ref in enumerate(identity.references([call.call_id for call in calls])):
+        if position in keys:
+            key = identity.intent_call_key(namespace, scope, keys[position])
+        else:
+            key = identity.call_key(namespace, scope, turn_id, ref)
+        out.append(Identified(key, _fingerprints(terms.keyring, calls[position]), position in keys))
+    return out
+
+
+def _intent_keys(intent: Intent, calls: int) -> Mapping[int, str]:
+    """Position -> key. A key that would be passed over, or that two calls share, is no protection: it is refused."""
+    if intent is None:
+        return {}
+    if isinstance(intent, str):
+        if calls > 1:
+            raise ValueError("one intent key for several calls; pass a mapping of position to key")
+        intent = {0: intent} if calls else {}
+    keys = intent
+    if strange := [position for position in keys if position not in range(calls)]:
+        raise ValueError(f"an intent key for position {strange[0]!r}: the turn has {calls} calls, counted from 0")
+    if not all(isinstance(key, str) and key for key in keys.values()):
+        raise ValueError("an intent key is a text that is not empty")
+    if len(set(keys.values())) < len(keys):
+        raise ValueError("one intent key for several calls: a key names one action")
+    return keys
+
+
+def _fingerprints(keyring: Keyring, call: Asked) -> tuple[str, ...]:
+    if call.rejected:
+        return keyring.raw_fingerprints(call.tool, str(call.arguments))
+    return keyring.fingerprints(call.tool, call.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """One submission, ready to be driven."""
+
+    terms: Terms
+    turn_id: str
+    calls: tuple[Asked, ...]
+    intent: Intent = None
+    ordered: bool = False
+    entry: InboxEntry | None = None
+    came_clear: bool = False
+
+    def steps(self, cache: SpecCache) -> Generator[Step, Any, tuple[Outcome, ...]]:
+        """Yield steps, take their answers; returns one outcome per call, in call order.
+
+        Raises:
+            NoToolsPublished: there are new calls and no worker has ever published a tool.
+            KeyringMissing: a tool with secret fields and no keys.
+            StoreFull: nothing was stored.
+            StoreUnavailable: the published specs never stood still; nothing was stored.
+            StoreMisuse: a tool name or call id that is no UTF-8 text; nothing was stored.
+        """
+        found = identified(self.terms, self.turn_id, self.calls, self.intent)
+        known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
+        if None in known or self.entry is not None:
+            known = yield from self._admit(found, known, cache)
+        self.terms.watermark.note_all(known)
+        outcomes = _in_places(known, self.calls)
+        tell_answers(self.terms.scope, self.turn_id, outcomes)
+        return outcomes
+
+    def _admit(
+        self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
+    ) -> Generator[Step, Any, tuple[Outcome, ...]]:
+        """Admit what is not known; judged anew for as long as the published specs change meanwhile."""
+        for call in self.calls:
+            _require_utf8("tool name", call.tool)
+            _require_utf8("call id", call.call_id or "")
+        # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
+        wanted = [self.entry is not None or outcome is None for outcome in known]
+        turn, request_id = self.terms.turn(self.turn_id), uuid.uuid4().hex
+        for _ in range(_JUDGED_MOST):
+            are_old = cache.is_filled
+            specs = yield from cache.get(self.terms.space)
+            if not specs.tools and not specs.unreadable and None in known:
+                raise NoToolsPublished(
+                    f"no worker has published any tool in {self.terms.place or self.terms.space.name}; start one: "
+                    "toolonce work --tools app.tools:tools"
+                )
+            try:
+                new = yield from self._judge(specs, turn).turn(self.calls, found, wanted)
+            except KeyringMissing:
+                if not are_old:
+                    raise
+                cache.forget()  # by the specs of now it may need no keys
+                continue
+            limits = self.terms.queue_limit, self.terms.tenant_queue_limit
+            request = Request(request_id, *limits, self.entry, specs.version, self.terms.watermark)
+            reach("before_admit")
+            admitted: tuple[Outcome, ...] | None = yield admit(self.terms.space, turn, new, request=request)
+            reach("after_admit_reply_lost")  # to a harness that dies here it is lost
+            if admitted is not None:
+                fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
+                return tuple([outcome or fresh[call.key] for outcome, call in zip(known, found, strict=True)])
+            cache.forget()
+        raise StoreUnavailable("the published tools change faster than calls can be judged by them; try again")
+
+    def _judge(self, specs: Published, turn: Turn) -> Judge:
+        terms = self.terms
+        return Judge(
+            specs, terms.keyring, terms.scope, turn.key, turn.tenant,
+            ordered=self.ordered, trace=terms.trace or traceparent(), came_clear=self.came_clear,
+        )  # fmt: skip
+
+
+def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tuple[Outcome, ...]:
+    """The outcomes under the names, ids and places of the calls as they were asked for now.
+
+    A call that was found by its intent key is stored under those of the turn that asked first, and a conflict under
+    the earlier call's name; the results must go back to the calls of this turn.
+    """
+    found = [outcome for outcome in outcomes if outcome is not None]
+    return tuple([_placed(outcome, calls[position], position) for position, outcome in enumerate(found)])
+
+
+def _placed(outcome: Outcome, call: Asked, position: int) -> Outcome:
+    stored = (outcome.tool, outcome.call_id, outcome.position, outcome.kind)
+    if stored == (call.tool, call.call_id, position, call.kind) and not outcome.echo and not call.echo:
+        return outcome
+    return replace(outcome, tool=call.tool, call_id=call.call_id, position=position, kind=call.kind, echo=call.echo)

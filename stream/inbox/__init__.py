@@ -1,0 +1,1 @@
+"""Harnesses in any language: entries of a Redis stream in, answers out."""

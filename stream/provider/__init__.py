@@ -1,0 +1,1 @@
+"""Live turns from a provider: one response, and when a request is repeated."""

@@ -1,0 +1,169 @@
+"""The same live turns over asyncio; what is transient and how long to wait is `provider`'s.
+
+A stop is the task's own ``cancel()``: the attempt is told as lost, and nothing of it was handed out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import Any, Protocol, TypeVar, Unpack
+
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
+
+from ..decoding.decoder import TurnDecoder
+from ..decoding.whole_body import decode_body
+from ..turns.turn import TurnResult
+from .response import Attempt, Terms, ended, is_line_error, refused, was_sent
+from .retry import (
+    NOBODY,
+    USUAL,
+    Asked,
+    Budget,
+    EndsBy,
+    Watch,
+    account,
+    is_transient,
+    last_attempt,
+    unless_streaming_is_refused,
+    wait_for_provider,
+)
+
+T = TypeVar("T")
+
+
+class AsyncResponse(Protocol):
+    """What is needed of a response; those of httpx's and httpx2's async clients have it."""
+
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+    async def aclose(self) -> None: ...
+
+
+AsyncOpener = Callable[[], Awaitable[AsyncResponse]]
+
+
+class SendsAsync(Protocol):
+    """An async httpx client, as far as it is needed."""
+
+    async def send(self, request: Any, *, stream: bool = False) -> Any: ...
+
+
+def sending_async(client: SendsAsync, request: Any) -> AsyncOpener:
+    """The opener for a request of an async client of httpx or httpx2."""
+
+    async def open_response() -> AsyncResponse:
+        response: AsyncResponse = await client.send(request, stream=True)
+        return response
+
+    return open_response
+
+
+async def read_turn_async(
+    open_response: AsyncOpener,
+    dialect: str,
+    *,
+    budget: Budget = USUAL,
+    watch: Watch = NOBODY,
+    **asked: Unpack[Asked],
+) -> TurnResult:
+    """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here; ``watch.on_aborted`` may be
+    a coroutine function."""
+    terms = Terms(dialect, time.monotonic() + budget.total_s, budget.idle_s, on_draft=watch.on_draft, **asked)
+    numbers = iter(range(1, budget.attempts + 1))
+
+    async def tell(done: Attempt, number: int) -> None:
+        told = account(done, number, watch)
+        if isawaitable(told):
+            await told
+
+    async def once() -> Attempt:
+        reading = _Reading(terms)
+        number = next(numbers)
+        try:
+            done = await reading.attempt(open_response)
+        except BaseException as error:
+            if was_sent(reading.response, error):
+                cause = "cancelled" if isinstance(error, asyncio.CancelledError) else error
+                await tell(reading.ended(reading.decoder.result or reading.decoder.abort(cause)), number)
+            raise
+        await tell(done, number)
+        return done
+
+    retrying = AsyncRetrying(
+        stop=stop_after_attempt(budget.attempts) | EndsBy(terms.until),
+        wait=wait_for_provider,
+        retry=retry_if_result(is_transient),
+        retry_error_callback=last_attempt,
+    )
+    last: Attempt = await retrying(once)
+    return unless_streaming_is_refused(last.result)
+
+
+class _Stopped(Exception):
+    """``idle``, ``total``, or the transport's own word for what broke."""
+
+
+class _Reading:
+    """One attempt."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._began = time.monotonic()
+        self.response: AsyncResponse | None = None
+        self.decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens)
+
+    async def attempt(self, open_response: AsyncOpener) -> Attempt:
+        try:
+            self.response = await self._in_time(open_response())
+            result = await self._read(self.response)
+        except _Stopped as stop:
+            result = self.decoder.abort(str(stop))
+        finally:
+            if self.response is not None:
+                await self.response.aclose()
+        return self.ended(result)
+
+    def ended(self, result: TurnResult) -> Attempt:
+        return ended(result, self.response, self._began)
+
+    async def _read(self, response: AsyncResponse) -> TurnResult:
+        if response.status_code >= 400 or not self._terms.streamed:
+            body = b"".join([chunk async for chunk in self._chunks(response)])
+            if response.status_code >= 400:
+                return refused(self._terms.dialect, response.status_code, body)
+            return decode_body(self._terms.dialect, body, max_tokens=self._terms.max_tokens)
+        async for chunk in self._chunks(response):
+            self._show(self.decoder.feed(chunk))
+            if self.decoder.released:
+                break
+        result = self.decoder.eof()
+        self._show(self.decoder.closing_drafts())
+        return result
+
+    async def _chunks(self, response: AsyncResponse) -> AsyncIterator[bytes]:
+        chunks = response.aiter_bytes()
+        while (chunk := await self._in_time(anext(chunks, None))) is not None:
+            yield chunk
+
+    async def _in_time(self, what: Awaitable[T]) -> T:
+        left = self._terms.until - time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, min(left, self._terms.idle_s))):
+                return await what
+        except TimeoutError:
+            raise _Stopped("idle" if left > self._terms.idle_s else "total") from None
+        except Exception as error:
+            if is_line_error(error):
+                raise _Stopped(type(error).__name__) from error
+            raise
+
+    def _show(self, drafts: list[Any]) -> None:
+        for draft in drafts:
+            if self._terms.on_draft:
+                self._terms.on_draft(draft)

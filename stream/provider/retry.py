@@ -1,0 +1,259 @@
+"""Live turns: a request to a provider is repeated where that is safe and may help, and every lost attempt is told.
+
+Decides what is transient, how long to wait, and when to give up. A fresh decoder each time: nothing of a failed attempt
+gets into the next one, and nothing is ever retried once calls were handed out. Histories are not touched here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol, TypedDict, Unpack
+
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt
+from tenacity.stop import stop_base
+from tenacity.wait import wait_random_exponential
+
+from ...store.model.times import seconds
+from ..turns.drafts import Draft
+from ..turns.errors import StreamingRefused
+from ..turns.turn import TurnResult
+from .response import Attempt, Cancel, Opener, Response, Terms, attempt
+
+TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+"""With all of 5xx: the request may be repeated as it is."""
+# What providers call it in mid-stream, where there is no status any more.
+_TRANSIENT_WORDS = (
+    "overloaded", "rate_limit", "too_many_requests", "resource_exhausted", "unavailable", "api_error", "server_error",
+    "internal", "timeout", "deadline_exceeded",
+)  # fmt: skip
+_JITTER = wait_random_exponential(multiplier=0.5, max=20)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one turn may cost in time.
+
+    Attributes:
+        total_s: over all attempts and the waits between them.
+        idle_s: the longest silence of the provider.
+        attempts: few: each one that is cut is billed.
+    """
+
+    total_s: float = 300.0
+    idle_s: float = 60.0
+    attempts: int = 3
+
+    def __post_init__(self) -> None:
+        seconds("total_s", self.total_s)
+        seconds("idle_s", self.idle_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """An attempt that gave no turn: what it may have cost.
+
+    Attributes:
+        outcome, reason: as in the turn's result.
+        bytes_seen, tokens_seen: of the response, as far as it came; the provider bills more than it said.
+        seconds: from the request to the end.
+        attempt: 1 for the first one.
+    """
+
+    dialect: str
+    outcome: str
+    reason: str
+    status: int
+    bytes_seen: int
+    tokens_seen: int | None
+    seconds: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who looks on: drafts for a UI, attempts that were lost for cost control, and a stop.
+
+    ``on_aborted=client.note_aborted`` keeps notes that ``toolonce aborted`` shows.
+    """
+
+    on_draft: Callable[[Draft], None] | None = None
+    on_aborted: Callable[[Aborted], object] | None = None
+    cancel: Cancel | None = None
+
+
+class Asked(TypedDict, total=False):
+    """What the request asked for, as far as reading its response needs it; see `read_turn`."""
+
+    streamed: bool
+    max_tokens: int | None
+
+
+USUAL = Budget()
+NOBODY = Watch()
+
+
+class Sends(Protocol):
+    """An httpx client, as far as it is needed."""
+
+    def send(self, request: Any, *, stream: bool = False) -> Any: ...
+
+
+def sending(client: Sends, request: Any) -> Opener:
+    """The opener for a request of httpx or httpx2: ``sending(client, client.build_request("POST", url, json=...))``."""
+
+    def open_response() -> Response:
+        response: Response = client.send(request, stream=True)
+        return response
+
+    return open_response
+
+
+def read_turn(
+    open_response: Opener,
+    dialect: str,
+    *,
+    budget: Budget = USUAL,
+    watch: Watch = NOBODY,
+    **asked: Unpack[Asked],
+) -> TurnResult:
+    """Have one turn from a provider.
+
+    The request is repeated, with a fresh decoder, after a broken or silent line, a transient status (408, 409, 429,
+    5xx; ``Retry-After`` is obeyed) or an overload that is reported in mid-stream. It is not repeated after a length
+    limit, a filter, a cancel, or calls that cannot be read.
+
+    Args:
+        open_response: sends the request and returns the response; called once for each attempt.
+        streamed: False for a request that asked for a whole JSON document.
+        max_tokens: the request's own limit of output tokens, as for `TurnDecoder`: a turn that used it up is truncated.
+
+    Returns:
+        The turn, judged, whatever became of it; ``require_calls()`` raises where it gives none.
+
+    Raises:
+        StreamingRefused: the provider refuses to stream these tools.
+        UnknownDialect: no such dialect.
+        StreamMisuse: `max_tokens` is no whole number from 1 on.
+        Exception: what `open_response` raised, unless the line is to blame.
+    """
+    began = time.monotonic()
+    cancel = watch.cancel or Cancel()
+    terms = Terms(
+        dialect, began + budget.total_s, budget.idle_s, on_draft=watch.on_draft, cancel=cancel, **asked
+    )  # fmt: skip
+    numbers = iter(range(1, budget.attempts + 1))
+
+    def once() -> Attempt:
+        number = next(numbers)
+        done = attempt(open_response, terms, lambda lost: account(lost, number, watch))
+        account(done, number, watch)
+        return done
+
+    retrying = Retrying(
+        stop=stop_after_attempt(budget.attempts) | EndsBy(terms.until),
+        wait=wait_for_provider,
+        retry=retry_if_result(lambda done: is_transient(done) and not cancel.asked),
+        sleep=cancel.sleep,
+        retry_error_callback=last_attempt,
+    )
+    result: TurnResult = retrying(once).result
+    return unless_streaming_is_refused(result)
+
+
+def is_transient(done: Attempt) -> bool:
+    """Whether the same request may succeed if it is sent again."""
+    result = done.result
+    match result.outcome:
+        case "aborted":
+            return True
+        case "truncated":
+            return result.stop is None  # the line ended politely in the middle; a length limit has a word for it
+        case "failed":
+            status = result.error.status if result.error else None
+            return _transient_status(done.status) or _transient_status(status) or _transient_words(result)
+        case _:
+            return False
+
+
+def _transient_status(status: int | str | None) -> bool:
+    return isinstance(status, int) and (status in TRANSIENT_STATUS or 500 <= status < 600)
+
+
+def _transient_words(result: TurnResult) -> bool:
+    words = f"{result.error.status} {result.error.code}".lower() if result.error else ""
+    return any(word in words for word in _TRANSIENT_WORDS)
+
+
+def wait_for_provider(state: RetryCallState) -> float:
+    """The provider's word if it gave one, and never less than a growing, jittered wait of our own."""
+    assert state.outcome is not None
+    headers = state.outcome.result().headers
+    return max(retry_after(headers.get("retry-after")), _JITTER(state))
+
+
+class EndsBy(stop_base):
+    """Stop where the next attempt would begin after that moment (``time.monotonic``).
+
+    tenacity's own `stop_before_delay` counts from a moment later than ours, and began an attempt with no time left.
+    """
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return time.monotonic() + retry_state.upcoming_sleep >= self._until
+
+
+def retry_after(value: str | None) -> float:
+    """Seconds that a ``Retry-After`` asks for, by number or by date (RFC 9110, 10.2.3); 0 where it says nothing."""
+    if not value:
+        return 0.0
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def last_attempt(state: RetryCallState) -> Attempt:
+    """For tenacity: no exception of its own when attempts are used up."""
+    assert state.outcome is not None
+    last: Attempt = state.outcome.result()
+    return last
+
+
+def account(done: Attempt, number: int, watch: Watch) -> object:
+    """Tell of an attempt that gave no turn; what the listener returns, a coroutine perhaps."""
+    result = done.result
+    if watch.on_aborted is None or result.outcome in ("completed", "paused"):
+        return None
+    reason = result.diagnostics[0] if result.diagnostics else result.outcome
+    transport = next((note for note in result.diagnostics if note.startswith("transport: ")), reason)
+    return watch.on_aborted(
+        Aborted(
+            result.dialect, result.outcome, transport, done.status, result.bytes_seen, result.tokens_seen,
+            round(done.seconds, 3), number,
+        )
+    )  # fmt: skip
+
+
+def unless_streaming_is_refused(result: TurnResult) -> TurnResult:
+    """The result, unless it is a 400 that names both streaming and schemas; providers have no code for that.
+
+    Raises:
+        StreamingRefused: it is.
+    """
+    error = result.error
+    words = (error.message or "").lower() if error is not None and error.status in (400, 422) else ""
+    if "stream" in words and ("strict" in words or "schema" in words):
+        raise StreamingRefused(
+            f"{result.dialect}: the provider refuses to stream with strict schemas; drop strict from the tools, or ask "
+            "without streaming: read_turn(..., streamed=False)"
+        )
+    return result

@@ -1,0 +1,1 @@
+"""What every dialect's replies share: one answer per call, ids, and the words for model and user."""

@@ -1,0 +1,140 @@
+"""One call's answer, ready for any provider: its parts, its error flag, and the plain text that says the same.
+
+Decides what a stored outcome means for the model. Knows no wire format: the reply modules turn answers into messages.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ...store.model.outcomes import Outcome
+from ...store.model.parts import FilePart, ImagePart, JsonPart, Part, Parts, TextPart
+from ...store.model.states import State
+from .model_text import is_error, words
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent back for one call.
+
+    Attributes:
+        call_id: the id to send; None only where the dialect pairs by order and none came.
+        parts: what the model gets to see; never holds a media part that the tool did not return.
+        is_error: the provider's error flag, where it has one; the parts say it in words as well.
+        echo: sibling fields of the call, as they came.
+    """
+
+    call_id: str | None
+    tool: str
+    kind: str
+    parts: tuple[Part, ...]
+    is_error: bool
+    echo: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """All parts as one text, for a place that takes nothing else."""
+        return text_of(self.parts)
+
+
+def answer(outcome: Outcome, call_id: str | None, *, echoed: bool = True) -> Answer:
+    """The answer for an outcome, under the id to send; without the echo fields unless ``echoed``."""
+    parts, flag = _parts(outcome)
+    return Answer(call_id, outcome.tool, outcome.kind, parts, flag, outcome.echo if echoed else {})
+
+
+def for_model(outcome: Outcome) -> str:
+    """What the model is told about this call, as plain text; the replies carry the same in the provider's shape."""
+    return text_of(_parts(outcome)[0])
+
+
+def text_of(parts: Iterable[Part]) -> str:
+    """Parts as text; a picture or a file is named, not shown."""
+    return "\n".join(_part_text(part) for part in parts)
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as compact text, integers in all their digits."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def sendable(value: Any) -> Any:
+    """The same JSON value in a form that every server can read.
+
+    Split surrogate pairs are joined and lone halves become U+FFFD, since they have no UTF-8 form and one of them
+    makes a provider refuse the whole request; a number that is not finite becomes a string.
+    """
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {sendable(name): sendable(member) for name, member in value.items()}
+        case list() | tuple():
+            return [sendable(member) for member in value]
+        case _:
+            return value
+
+
+def _parts(outcome: Outcome) -> tuple[tuple[Part, ...], bool]:
+    if outcome.state is not State.SUCCEEDED or outcome.conflict:
+        return (TextPart(words(outcome)),), is_error(outcome)
+    if outcome.marks.get("forgotten"):
+        return (TextPart(_forgotten(outcome.marks)),), False
+    rich = Parts.find(outcome.value)
+    if rich is None:
+        return (_plain(outcome.value), *_notes(outcome)), False
+    warning = (TextPart("The tool ran and reports an error:"),) if rich.is_error else ()
+    return (*warning, *rich.parts, *_notes(outcome)), rich.is_error
+
+
+def _forgotten(marks: dict[str, Any]) -> str:
+    """When it succeeded, and what of it is gone since when."""
+    if "forgotten_at" not in marks:
+        return "Note: the call succeeded; its result is no longer kept. Do not call it again."
+    settled, gone = (_moment(marks[name]) for name in ("settled_at", "forgotten_at"))
+    return (
+        f"Note: the call succeeded at {settled}; its result of {marks['size']} bytes is no longer kept since {gone}. "
+        "Do not call it again."
+    )
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _plain(value: Any) -> Part:
+    return TextPart(value) if isinstance(value, str) else JsonPart(value)
+
+
+def _notes(outcome: Outcome) -> Iterable[Part]:
+    """What the model must know about the stored form: the call succeeded, whatever became of its value."""
+    if outcome.marks.get("truncated"):
+        size = f" of {outcome.marks['size']} bytes" if "size" in outcome.marks else ""
+        yield TextPart(f"Note: the call succeeded; its result{size} was too large to keep whole. Do not call it again.")
+    if outcome.marks.get("lossy"):
+        yield TextPart("Note: the call succeeded; its result was not plain JSON, and this is its nearest form.")
+
+
+def _part_text(part: Part) -> str:
+    match part:
+        case TextPart(text):
+            return text
+        case JsonPart(value):
+            return json_text(value)
+        case ImagePart():
+            return _media_text("image", part)
+        case FilePart():
+            return _media_text("file", part)
+
+
+def _media_text(kind: str, part: ImagePart | FilePart) -> str:
+    where = f"at {part.url}" if part.url is not None else f"of {part.size} bytes, not shown here"
+    name = f" {part.name}" if part.name else ""
+    return f"[{kind}{name} ({part.media_type}) {where}]"

@@ -1,0 +1,1 @@
+"""What one provider response comes to: calls, drafts, verdict; and what every dialect's reader shares."""

@@ -1,0 +1,262 @@
+"""The strict judgement of argument texts and of arguments that came as objects inside a frame.
+
+Decides what a call's arguments are, or why they are refused. Judged once, after the end of the turn, without repair.
+Must not know where the text came from.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from jiter import from_json
+
+from .json_scan import TOO_DEEP, CutText, Mark, NotJson, Repeated, SecondObject, integer, join_surrogates, members, scan
+from .limits import DEFAULT_LIMITS, Limits
+
+# Reasons to refuse, in the order of the policy: of several, the first one is told.
+_WEIGHT = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
+# Python lets no process allow fewer digits than this.
+_SHORT = 640
+
+_WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what was JSON has no cycles
+# What JSON does not know is told by its type alone: nothing in it is the same in another process.
+_HELD = json.JSONEncoder(ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>")
+_SORTING = json.JSONEncoder(sort_keys=True, check_circular=False)
+
+
+class Unusable(ValueError):
+    """The arguments show that the turn itself is damaged; ``str()`` says how."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """Arguments after judgement.
+
+    Attributes:
+        value: the object (for free text: the text); None when refused.
+        came: the text as it came; None for an object that came inside a frame.
+        reason: why this call is refused; None when it is not.
+    """
+
+    value: dict[str, Any] | str | None
+    came: str | None
+    reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text as it came, or the JSON of an object, written when somebody asks for it."""
+        return json_text(self.value) if self.came is None else self.came
+
+
+def judge_pieces(pieces: list[Any], limits: Limits) -> Judged:
+    """Judge what came for one call: texts, or one value from inside a frame, in order.
+
+    Raises:
+        Unusable: the text is cut, holds two objects, or texts and objects are mixed.
+    """
+    pieces = without_placeholder(pieces)
+    if not pieces:
+        return Judged({}, "")
+    if _are_texts(pieces):
+        return judge_text(joined(pieces), limits)
+    if len(pieces) > 1:
+        raise Unusable("arguments came as an object and as text")
+    return judge_value(pieces[0], limits)
+
+
+def without_placeholder(pieces: list[Any]) -> list[Any]:
+    """The pieces without the ``{}`` that some servers open with before the text comes."""
+    if len(pieces) < 2 or pieces[0] not in ("{}", {}):
+        return pieces
+    return pieces[1:] if _are_texts(pieces[1:]) else pieces
+
+
+def _are_texts(pieces: list[Any]) -> bool:
+    return {*map(type, pieces)} == {str}
+
+
+def judge_text(text: str, limits: Limits) -> Judged:
+    """Judge a JSON text. Raises as ``judge_pieces``."""
+    if not text:
+        return Judged({}, "")
+    try:
+        value = read_json(text, limits.nesting, limits.digits)
+    except CutText:
+        raise Unusable("an argument text is cut") from None
+    except SecondObject:
+        raise Unusable("two objects in one argument text") from None
+    except NotJson:
+        return Judged(None, text, "invalid_json")
+    reason = _fault(value, limits)
+    return Judged(None, text, reason) if reason else Judged(value, text)
+
+
+def judge_value(value: Any, limits: Limits) -> Judged:
+    """Judge arguments that were parsed with their frame."""
+    reason = _fault(value, limits)
+    return Judged(None, json_text(value), reason) if reason else Judged(value, None)
+
+
+def judge_held(value: Any, kind: str, limits: Limits = DEFAULT_LIMITS) -> Judged:
+    """Judge the arguments of a call that a program holds, whatever they are: the same verdicts as for what a decoder
+    reads, and ``invalid_json`` for what JSON does not know. Raises nothing; the text is the same in every process.
+    """
+    if value is None or (isinstance(value, str) and not value):
+        return Judged("" if kind == "custom" else {}, "")
+    if kind == "custom":
+        return judge_free_text([str(value)]) if isinstance(value, str) else Judged(None, _held_text(value), "not_text")
+    reason = _fault(value, limits, limits.held_values)
+    if reason == "too_large":
+        return Judged(None, "", reason)  # as for a text that was let go: nobody writes it out
+    return Judged(None, _held_text(value), reason) if reason else Judged(value, None)
+
+
+def _held_text(value: Any) -> str:
+    try:
+        return _HELD.encode(value)
+    except (RecursionError, ValueError, TypeError):  # too deep or in a circle; a huge integer; names that are no text
+        return f"<{type(value).__name__}>"
+
+
+def json_text(value: Any, *, sorted_members: bool = False) -> str:
+    """The value as JSON; empty where it is deeper than the standard writer goes (no such text is empty otherwise)."""
+    try:
+        return (_SORTING if sorted_members else _WRITING).encode(value)
+    except RecursionError:
+        return ""
+
+
+def judge_free_text(pieces: list[Any]) -> Judged:
+    """The input of a custom tool: any text that can be written as UTF-8. Raises as ``judge_pieces``."""
+    if pieces and not _are_texts(pieces):
+        raise Unusable("free text came as something else")
+    text = joined(pieces)
+    return Judged(text, text) if encodable(text) else Judged(None, text, "lone_surrogate")
+
+
+def joined(pieces: list[str]) -> str:
+    """The pieces as one text; a surrogate pair that was split between two of them is put together."""
+    text = "".join(pieces)
+    return text if encodable(text) else join_surrogates(text)
+
+
+def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
+    """For the echo of a call that is not ours to judge: its object, or an empty one where the text is none."""
+    try:
+        value = judge_pieces(pieces, Limits()).value
+    except Unusable:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def read_json(text: str, nesting: int, digits: int) -> Any:
+    """The value of a JSON text, with the marks of ``json_scan`` where it holds what it must not.
+
+    jiter is the fast way: several times quicker than ``json`` and exact, since all that it would read otherwise
+    (members given twice, NaN, integers of many digits, lone surrogates, deep nesting) it refuses when told to.
+
+    Raises:
+        CutText, SecondObject, NotJson: from ``json_scan``.
+    """
+    try:
+        return from_json(text.encode(), allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:
+        return strict_json(text, nesting, digits)
+
+
+def strict_json(text: str, nesting: int, digits: int) -> Any:
+    """The same by the standard library, which the scanner helps out. Raises as ``read_json``."""
+    decoder = json.JSONDecoder(object_pairs_hook=members, parse_int=lambda found: integer(found, digits))
+    try:
+        return decoder.decode(text)
+    except (ValueError, RecursionError):
+        return scan(text, nesting, digits)
+
+
+def _fault(value: Any, limits: Limits, most: int = sys.maxsize) -> str | None:
+    """The weightiest reason to refuse; `most` values are looked at."""
+    found = _faults(value, limits, most)
+    if not isinstance(value, dict):
+        found.add("not_an_object")
+    return next(reason for reason in _WEIGHT if reason in found) if found else None
+
+
+def _faults(root: Any, limits: Limits, most: int) -> set[str]:
+    found: set[str] = set()
+    level, room = [root], most
+    for _ in range(limits.nesting):
+        inner: list[Any] = []
+        for value in level:
+            inner.extend(_look(value, found, limits.digits))
+            if len(inner) > room:
+                return found | {"too_large"}
+        if not inner:
+            return found
+        level, room = inner, room - len(inner)
+    if any(isinstance(value, (dict, list, tuple)) for value in level):
+        found.add("too_deep")
+    for value in level:
+        _look(value, found, limits.digits)
+    return found
+
+
+def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
+    """Note the faults of one value; its inner values are returned, to be looked at in their turn."""
+    if isinstance(value, str):
+        if isinstance(value, Mark):
+            found.add("too_deep" if value is TOO_DEEP else "too_large")
+        elif not encodable(value):
+            found.add("lone_surrogate")
+    elif isinstance(value, dict):
+        if type(value) is Repeated:
+            found.add("duplicate_key")
+        found |= _faults_of_names(value)
+        return value.values()
+    elif isinstance(value, (list, tuple)):
+        return value
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            found.add("non_finite")
+    elif isinstance(value, int):
+        if _is_longer(value, digits):
+            found.add("too_large")
+    elif value is not None:
+        found.add("invalid_json")  # a program's own: bytes, a date, a set
+    return ()
+
+
+def _faults_of_names(value: dict[Any, Any]) -> set[str]:
+    try:
+        return set() if encodable("".join(value)) else {"lone_surrogate"}  # of all names at once
+    except TypeError:
+        return {"invalid_json"}
+
+
+def _is_longer(value: int, digits: int) -> bool:
+    if value.bit_length() <= 3 * min(digits, _SHORT):  # 3.3 bits to a digit
+        return False
+    try:
+        return len(str(abs(value))) > digits
+    except ValueError:  # the process itself allows even fewer digits
+        return True
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD in the place of each half of a surrogate pair."""
+    return text if encodable(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def encodable(text: str) -> bool:
+    """Whether the text can be written as UTF-8 at all; half a surrogate pair cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
