@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from ..worker.call import Call
-from ..worker.errors import BadTool
-from ..worker.registry import Registry
-from ..worker.tool import Tool
+from ..worker.tools.call import Call
+from ..worker.tools.errors import BadTool
+from ..worker.tools.registry import Registry
+from ..worker.tools.tool import Tool
 from .demo_ledger import Ledger
 
 WORK_SECONDS = 0.2

@@ -63,7 +63,7 @@ class DemoWorker:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve the demo's tools until the demo ends."""
-    from ..worker.process import Options, run_worker  # RQ's machinery: the demo itself does without
+    from ..worker.runtime.process import Options, run_worker  # RQ's machinery: the demo itself does without
 
     url, ledger, *echo = arguments
     threading.Thread(target=_end_with_the_demo, daemon=True).start()

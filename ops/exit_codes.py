@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from ..store.connections.connection import refused
 from ..store.model.errors import StoreError, StoreMisuse, StoreUnavailable, StoreUnsafe
 from ..stream.turns.errors import StreamError, StreamMisuse
-from ..worker.errors import WorkerError
+from ..worker.tools.errors import WorkerError
 from .errors import OpsError
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..store.model.plain import visible
-from ..worker.current import RUN, facts
+from ..worker.execution.log_context import RUN, facts
 from .render import json_text
 
 LOG = "TOOLONCE_LOG"

@@ -11,7 +11,7 @@ from ..store.connections.connection import Connection
 from ..store.model.errors import StoreError
 from ..store.model.states import State
 from ..store.operations.queries import Stats
-from ..worker.roster import read_roster
+from ..worker.runtime.worker_status import read_roster
 from .stats import read_stats
 
 

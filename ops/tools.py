@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..store.model.specs import published
-from ..worker.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
-from ..worker.loading import load_registry
+from ..worker.tools.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
+from ..worker.tools.loading import load_registry
 from . import render, settings
 from .errors import Usage
 from .exit_codes import ExitCode

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..store.connections.connection import without_password
 from ..stream.inbox.consumer import Consumer
-from ..worker.loading import load_registry
+from ..worker.tools.loading import load_registry
 from . import logs, render
 from .consume import consumer_name
 from .settings import REDIS, add_queue_limits, open_store, queue_limits, require_durable

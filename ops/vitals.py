@@ -22,7 +22,7 @@ from ..store.operations.queries import Row, Stats
 from ..store.operations.query import Query
 from ..store.operations.recovery import DAY_MS, Retention
 from ..stream.inbox.consumer import GROUP
-from ..worker.roster import WorkerRow, read_roster
+from ..worker.runtime.worker_status import WorkerRow, read_roster
 from .clocks import read_clocks
 from .listing import oldest, server_now
 from .stats import read_stats

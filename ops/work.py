@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from ..store.connections.connection import Patience
 from ..store.model.states import SETTLED, State
 from ..store.operations.recovery import Retention
-from ..worker.loading import load_registry
+from ..worker.tools.loading import load_registry
 from . import logs
 from .durations import milliseconds, seconds
 from .errors import Usage
@@ -18,7 +18,7 @@ from .subcommand import command, filled
 
 if TYPE_CHECKING:
     from ..store.connections.connection import Connection
-    from ..worker.registry import Registry
+    from ..worker.tools.registry import Registry
     from .subcommand import Subparsers
 
 EXAMPLES = """
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 def work(args: argparse.Namespace, connection: Connection, registry: Registry, *, burst: bool = False) -> int:
     """Run a worker in this process until it is told to end."""
-    from ..worker.process import Options, run_worker  # RQ's machinery: only a worker pays for its import
+    from ..worker.runtime.process import Options, run_worker  # RQ's machinery: only a worker pays for its import
 
     try:
         options = Options(

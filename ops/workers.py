@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from ..worker.roster import Report, WorkerRow, read_roster
+from ..worker.runtime.worker_status import Report, WorkerRow, read_roster
 from . import render
 from .exit_codes import ExitCode
 from .lookup import SHOWN_DIGITS

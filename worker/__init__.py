@@ -2,12 +2,12 @@
 
 import logging
 
-from .authorize import Allow, Ask, Deny
-from .call import Call
-from .errors import CancelRequested, DidNotHappen, LeaseLost, NotStarted, ToolError
-from .registry import Registry
-from .retries import Retry
-from .tool import Isolation, Tool
+from .tools.authorize import Allow, Ask, Deny
+from .tools.call import Call
+from .tools.errors import CancelRequested, DidNotHappen, LeaseLost, NotStarted, ToolError
+from .tools.registry import Registry
+from .tools.retries import Retry
+from .tools.tool import Isolation, Tool
 
 __all__ = [
     "Allow",

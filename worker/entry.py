@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .errors import NotThroughRQ
+from .tools.errors import NotThroughRQ
 
 
 def run(*args: object, **kwargs: object) -> NoReturn:

@@ -22,14 +22,14 @@ from ..store.model.specs import Effect
 from ..store.model.states import State
 from ..store.operations.runs import Ending, Run
 from ..store.schema.validation import validate
-from .authorize import Ask, Deny, consult
-from .call import context_of
-from .ends import End, Kind
-from .entering import Entry, enter, enter_async, enter_reconcile
-from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
-from .preparing import Ready
-from .registry import rules_of
-from .tool import Tool
+from .execution.invoke import Entry, enter, enter_async, enter_reconcile
+from .execution.policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
+from .execution.prepare import Ready
+from .tools.authorize import Ask, Deny, consult
+from .tools.call import context_of
+from .tools.handler_result import End, Kind
+from .tools.registry import rules_of
+from .tools.tool import Tool
 
 
 class Fault(StrEnum):

@@ -6,7 +6,7 @@
 -- RETURNS {} | {call key, fence, times asked before, fields by execution.RUN_FIELDS, worker of the attempt,
 --          1 where its handler is known to have ended, ms for which the call has been unknown}
 -- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.
-local LONGEST_WAIT_MS = 600000 -- of worker/readback.py; a handler that lingers waits for a lease
+local LONGEST_WAIT_MS = 600000 -- of worker/maintenance/reconcile.py; a handler that lingers waits for a lease
 
 -- The last one, if it waits longer than anybody asked for: the clock went back.
 local function find_overlong(index)

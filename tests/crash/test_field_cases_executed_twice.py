@@ -15,7 +15,7 @@ from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import Call, Registry
-from toolonce.worker.unsent import not_started
+from toolonce.worker.tools.connection_errors import not_started
 
 
 class _Shop(ThreadingHTTPServer):

@@ -12,7 +12,7 @@ from tests.support.crash_site import CrashSite
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Seen, Word, retry
-from toolonce.worker.readback import GONE_AFTER_MS
+from toolonce.worker.maintenance.reconcile import GONE_AFTER_MS
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import DAY_MS, Retention
 from toolonce.worker import Registry, ToolError
-from toolonce.worker.checks import check_start
-from toolonce.worker.process import Options
+from toolonce.worker.runtime.preflight import check_start
+from toolonce.worker.runtime.process import Options
 
 BRIEF = Retention(body_ms=60_000, tombstone_ms=60_000, states={State.FAILED: 400})
 

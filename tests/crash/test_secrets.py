@@ -27,7 +27,7 @@ from toolonce.store.operations import queries
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import RejectedCall, ToolCall
 from toolonce.worker import Registry
-from toolonce.worker.errors import BadTool
+from toolonce.worker.tools.errors import BadTool
 
 KEYS = "the newest key of the tests"
 NAMESPACE = "secrets"

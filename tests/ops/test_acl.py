@@ -22,7 +22,7 @@ from toolonce.store.model.errors import StoreUnavailable
 OPS = Path(__file__).parent.parent.parent / "ops"
 TRANSCRIPT = OPS / "transcripts" / "weather.anthropic.sse"
 APP = """
-from toolonce.worker.registry import Registry
+from toolonce.worker.tools.registry import Registry
 tools = Registry()
 
 @tools.tool(effect="read")

@@ -15,7 +15,7 @@ from tests.support.redis_server import RealServer
 from toolonce.ops.logs import ForEyes, JsonLines
 from toolonce.store.model.specs import Effect
 from toolonce.store.operations.runs import Run
-from toolonce.worker.current import working_on
+from toolonce.worker.execution.log_context import working_on
 
 RUN = Run(
     call="ab" * 16, fence=7, token="t", worker="w", tool="pay", version="1", kind="function",
@@ -60,8 +60,8 @@ provider = TracerProvider()
 exporter = ConsoleSpanExporter(sys.stdout, formatter=lambda span: span.to_json(None) + "\\n")
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
-from toolonce.worker.registry import Registry
-from toolonce.worker.errors import ToolError
+from toolonce.worker.tools.registry import Registry
+from toolonce.worker.tools.errors import ToolError
 tools = Registry()
 
 @tools.tool

@@ -28,7 +28,7 @@ TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "transcripts"
 APP = """
 import time
 from pathlib import Path
-from toolonce.worker.registry import Registry
+from toolonce.worker.tools.registry import Registry
 tools = Registry()
 
 @tools.tool

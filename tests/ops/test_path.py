@@ -18,8 +18,8 @@ from tests.support.wait import wait_until
 TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "transcripts"
 APP = """
 from pathlib import Path
-from toolonce.worker.registry import Registry
-from toolonce.worker.errors import ToolError
+from toolonce.worker.tools.registry import Registry
+from toolonce.worker.tools.errors import ToolError
 
 tools = Registry()
 EFFECTS = Path(__file__).parent / "effects"

@@ -30,7 +30,7 @@ CONFIG = OPS / "supervisord.conf"
 APP = """
 import time
 from pathlib import Path
-from toolonce.worker.registry import Registry
+from toolonce.worker.tools.registry import Registry
 tools = Registry()
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 
 SAFE = """
-from toolonce.worker.registry import Registry
+from toolonce.worker.tools.registry import Registry
 tools = Registry()
 
 @tools.tool(effect="read")

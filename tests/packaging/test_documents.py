@@ -15,7 +15,7 @@ from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.schema.validation import validate
 from toolonce.stream import TurnDecoder
-from toolonce.worker.loading import load_registry
+from toolonce.worker.tools.loading import load_registry
 
 ROOT = Path(__file__).resolve().parents[2]
 

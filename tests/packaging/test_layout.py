@@ -28,7 +28,7 @@ MAP = ROOT / "ARCHITECTURE.md"
 PUBLIC = [
     ("stream/decoding/decoder.py", "stream", ("TurnDecoder", "decode_body")),
     ("stream/harness/client.py", "stream", ("AsyncClient", "Client")),
-    ("worker/registry.py", "worker", ("Call", "DidNotHappen", "NotStarted", "Registry", "ToolError")),
+    ("worker/tools/registry.py", "worker", ("Call", "DidNotHappen", "NotStarted", "Registry", "ToolError")),
 ]
 
 

@@ -19,10 +19,10 @@ from toolonce.store.operations.recovery import Retention
 from toolonce.stream.agent.conversation import Terms
 from toolonce.stream.provider.retry import Budget
 from toolonce.worker import Registry
-from toolonce.worker.checks import check_start
-from toolonce.worker.errors import BadTool
-from toolonce.worker.process import Options
-from toolonce.worker.retries import Retry
+from toolonce.worker.runtime.preflight import check_start
+from toolonce.worker.runtime.process import Options
+from toolonce.worker.tools.errors import BadTool
+from toolonce.worker.tools.retries import Retry
 
 NO_TIMES = [0, -1, 0.0001, 0.0004, float("nan"), float("inf"), float("-inf"), 1e300, 10**400, True]
 

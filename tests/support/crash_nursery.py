@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import tests.support.crash_tools  # noqa: F401  what children need is imported before they are forked
-import toolonce.worker.process  # noqa: F401
+import toolonce.worker.runtime.process  # noqa: F401
 from tests.support import crash_harness
 from tests.support.processes import Child
 from tests.support.tools_under_test import VARIABLE

@@ -16,8 +16,8 @@ from tests.support.wait import wait_until
 from toolonce.store import crashpoints
 from toolonce.store.model.specs import Effect
 from toolonce.worker import Call, DidNotHappen, Registry
-from toolonce.worker.retries import Retry
-from toolonce.worker.tool import Handler, Tool
+from toolonce.worker.tools.retries import Retry
+from toolonce.worker.tools.tool import Handler, Tool
 
 VARIABLE = "TOOLONCE_CRASH_LEDGER"
 KINDS = ("read", "idempotent", "mutating", "begins", "reconcile")

@@ -16,7 +16,7 @@ from tests.support.scene import spec
 from toolonce.ops.vitals import Vitals
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.operations.recovery import ask_later
-from toolonce.worker.roster import FIELD, LISTED_S, Report
+from toolonce.worker.runtime.worker_status import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]
 Rewriting = Callable[[Vitals], Vitals]

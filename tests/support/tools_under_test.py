@@ -17,7 +17,7 @@ from tenacity import wait_fixed
 
 from tests.support.wait import PATIENCE_SECONDS, wait_until
 from toolonce.worker import Call, DidNotHappen, Isolation, NotStarted, Registry, ToolError
-from toolonce.worker.retries import Retry
+from toolonce.worker.tools.retries import Retry
 
 VARIABLE = "TOOLONCE_TEST_LEDGER"
 SOON = Retry(attempts=3, wait=wait_fixed(0.02))

@@ -23,8 +23,8 @@ from toolonce.store.operations.queries import Record, Stats
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Registry
-from toolonce.worker.process import Options, Process
-from toolonce.worker.signals import Signals
+from toolonce.worker.runtime.process import Options, Process
+from toolonce.worker.runtime.signals import Signals
 
 TOOLS = "tests.support.tools_under_test:tools"
 LEASE_MS = 1_000

@@ -14,9 +14,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from toolonce.worker import Call, Registry
-from toolonce.worker.audit import audit, forbids_parallel_calls, to_json
-from toolonce.worker.errors import NotStarted
-from toolonce.worker.unsent import not_started, nothing_was_sent
+from toolonce.worker.tools.audit import audit, forbids_parallel_calls, to_json
+from toolonce.worker.tools.connection_errors import not_started, nothing_was_sent
+from toolonce.worker.tools.errors import NotStarted
 
 
 def _registry() -> Registry:

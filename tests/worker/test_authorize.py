@@ -17,12 +17,12 @@ from toolonce.ops.exit_codes import ExitCode, code_of
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
 from toolonce.worker import Allow, Ask, Call, Deny, Registry
-from toolonce.worker.audit import audit
-from toolonce.worker.authorize import Hook, Rules, consult
-from toolonce.worker.checks import check_start
-from toolonce.worker.errors import BadTool
-from toolonce.worker.process import Options
+from toolonce.worker.runtime.preflight import check_start
+from toolonce.worker.runtime.process import Options
 from toolonce.worker.testing import try_out
+from toolonce.worker.tools.audit import audit
+from toolonce.worker.tools.authorize import Hook, Rules, consult
+from toolonce.worker.tools.errors import BadTool
 
 
 class Ledger:

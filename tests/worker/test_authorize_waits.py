@@ -14,7 +14,7 @@ from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Seen, Word, cancel
 from toolonce.worker import Call, Registry
-from toolonce.worker.errors import CancelRequested
+from toolonce.worker.tools.errors import CancelRequested
 
 
 class Till:

@@ -14,8 +14,8 @@ from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import State
 from toolonce.store.schema.validation import validate
 from toolonce.worker import Registry
-from toolonce.worker.errors import BadTool
-from toolonce.worker.signature import read_signature
+from toolonce.worker.tools.errors import BadTool
+from toolonce.worker.tools.signature import read_signature
 
 
 class Slow(BaseModel):

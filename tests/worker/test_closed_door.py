@@ -16,8 +16,8 @@ from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import entry
-from toolonce.worker.errors import NotThroughRQ
-from toolonce.worker.jobs import Pointer
+from toolonce.worker.runtime.rq_job import Pointer
+from toolonce.worker.tools.errors import NotThroughRQ
 
 
 class _Bomb:

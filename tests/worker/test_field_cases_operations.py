@@ -15,7 +15,7 @@ from toolonce.store.connections.durability import Durability
 from toolonce.store.model.errors import StoreUnsafe
 from toolonce.store.model.states import State
 from toolonce.worker import Registry
-from toolonce.worker.process import Options, run_worker
+from toolonce.worker.runtime.process import Options, run_worker
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-lru"])

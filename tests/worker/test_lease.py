@@ -14,7 +14,7 @@ from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Seen, Word, cancel
 from toolonce.store.operations.runs import Delivery, Ending, Run, claim, settle
-from toolonce.worker.lease import HEARD_S, Hold, Leases
+from toolonce.worker.execution.lease import HEARD_S, Hold, Leases
 
 
 def claimed(site: Site) -> Run:

@@ -19,10 +19,10 @@ from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.model.states import State
 from toolonce.worker import Registry
-from toolonce.worker.checks import check_start
-from toolonce.worker.process import Options, Process
-from toolonce.worker.roster import read_roster
-from toolonce.worker.signals import Signals
+from toolonce.worker.runtime.preflight import check_start
+from toolonce.worker.runtime.process import Options, Process
+from toolonce.worker.runtime.signals import Signals
+from toolonce.worker.runtime.worker_status import read_roster
 
 
 def test_a_drain_takes_nothing_new_and_finishes_what_runs(site: Site) -> None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from toolonce.worker.limits import Limits
+from toolonce.worker.execution.timeouts import Limits
 
 
 def test_one_overrun_that_cannot_be_given_up_ends_no_other_limit(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,8 +16,7 @@ from toolonce.store.model.specs import Effect
 from toolonce.store.model.states import State
 from toolonce.store.operations.runs import Run
 from toolonce.worker import CancelRequested, LeaseLost, NotStarted, Retry, ToolError
-from toolonce.worker.ends import End, Kind, classify
-from toolonce.worker.policy import (
+from toolonce.worker.execution.policy import (
     Circumstances,
     Interrupt,
     Nothing,
@@ -27,6 +26,7 @@ from toolonce.worker.policy import (
     late,
     not_started_wait_s,
 )
+from toolonce.worker.tools.handler_result import End, Kind, classify
 
 FIXED = Retry(attempts=3, wait=wait_fixed(1))
 

@@ -16,7 +16,7 @@ from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import ask_later, readback
 from toolonce.worker import Call, DidNotHappen, Registry, ToolError
-from toolonce.worker.process_identity import ENDED, identity, is_gone
+from toolonce.worker.maintenance.process_identity import ENDED, identity, is_gone
 
 HOLD = threading.Event()
 

@@ -12,9 +12,9 @@ from tenacity import stop_after_attempt, wait_fixed
 
 from toolonce.store.model.specs import Effect
 from toolonce.worker import Call, Isolation, Registry, Retry
-from toolonce.worker.errors import BadTool, ToolsNotLoaded
-from toolonce.worker.loading import load_registry
-from toolonce.worker.mcp import annotations_of, effect_of
+from toolonce.worker.tools.errors import BadTool, ToolsNotLoaded
+from toolonce.worker.tools.loading import load_registry
+from toolonce.worker.tools.mcp_tools import annotations_of, effect_of
 
 
 def test_a_tool_is_mutating_unless_it_says_otherwise() -> None:

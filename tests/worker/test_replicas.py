@@ -14,8 +14,8 @@ from tests.support.workers import Site
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.model.states import State
-from toolonce.worker.persist import Persistence
-from toolonce.worker.replicas import Replicas, Required
+from toolonce.worker.execution.persist import Persistence
+from toolonce.worker.execution.replicas import Replicas, Required
 
 ALL = ("--replicas", "all")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolonce.store.model.parts import Parts, TextPart
-from toolonce.worker.results import encode
+from toolonce.worker.tools.results import encode
 
 
 class Colour(Enum):

@@ -15,8 +15,8 @@ from toolonce.ops.findings import Finding
 from toolonce.ops.vitals import take
 from toolonce.ops.workers import as_json
 from toolonce.store.model.specs import publish
-from toolonce.worker.registration import SIGN_OF_LIFE_S
-from toolonce.worker.roster import BEATS_MISSED, LISTED_S, read_roster
+from toolonce.worker.runtime.registration import SIGN_OF_LIFE_S
+from toolonce.worker.runtime.worker_status import BEATS_MISSED, LISTED_S, read_roster
 
 
 def found(site: Site) -> dict[str, Finding]:

@@ -9,8 +9,8 @@ from tests.support.workers import Site
 from toolonce.store.connections.connection import Connection, Link, Patience
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
-from toolonce.worker.process import Options, Process
-from toolonce.worker.signals import Signals
+from toolonce.worker.runtime.process import Options, Process
+from toolonce.worker.runtime.signals import Signals
 
 CALLS = 25
 

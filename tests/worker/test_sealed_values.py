@@ -22,7 +22,7 @@ from toolonce.store.operations.queries import Record
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Registry
-from toolonce.worker.errors import BadTool
+from toolonce.worker.tools.errors import BadTool
 
 KEYS = "k" * 32
 CLEAR = "top-secret-of-bob"

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.schema.validation import validate
 from toolonce.worker import Call
-from toolonce.worker.errors import BadTool
-from toolonce.worker.signature import read_signature
+from toolonce.worker.tools.errors import BadTool
+from toolonce.worker.tools.signature import read_signature
 
 
 class Line(BaseModel):

@@ -126,7 +126,7 @@ def test_a_stop_reaches_a_running_handler_however_long_its_lease(site: Site, too
 
 def test_a_stop_is_announced_to_the_worker_at_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """faults 8: an async handler need not wait for the next renewal, which here would not come."""
-    monkeypatch.setattr("toolonce.worker.lease.HEARD_S", 3_600)
+    monkeypatch.setattr("toolonce.worker.execution.lease.HEARD_S", 3_600)
     with site.worker_here(thread_tools, lease_ms=3_600_000):
         key = site.submit("async_until_stopped", what="x")
         wait_until(lambda: site.ledger.count("put x"), description="the effect")

@@ -9,8 +9,8 @@ from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
 from toolonce.worker import Registry
-from toolonce.worker.high_water import HighWater
-from toolonce.worker.sweep import Sweep
+from toolonce.worker.maintenance.fence_watermark import HighWater
+from toolonce.worker.maintenance.recovery import Sweep
 
 
 def test_a_worker_without_a_free_slot_leaves_held_calls_where_they_are(site: Site) -> None:

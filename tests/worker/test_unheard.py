@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from toolonce.worker import Registry
-from toolonce.worker.unheard import without_texts
+from toolonce.worker.execution.unheard import without_texts
 
 MARK = "sk-MARK-1234"
 

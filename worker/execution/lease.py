@@ -1,0 +1,178 @@
+"""Keeping the right to run: one thread of a process renews the leases of everything it runs, in one round trip.
+
+Only Redis time counts; a lease is asked for again three times within its life, and at least every `HEARD_S`. What a
+renewal hears (a stop was asked for, the lease is lost) is told to the run's `Hold`. Knows no handler and no RQ.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from redis.exceptions import RedisError
+
+from ...store.connections.connection import Connection, Patience
+from ...store.crashpoints import reach
+from ...store.model.errors import StoreError
+from ...store.operations.operation import Invocation
+from ...store.operations.runs import Run, linger, renew
+
+_LOG = logging.getLogger("toolonce.worker")
+_BATCH = 500
+"""Leases in one script: it holds the server for about a millisecond."""
+HEARD_S = 1.5
+"""Longest time between two renewals: a stop is heard within two seconds, also where its announcement is lost."""
+_AT_ONCE = Patience(reply=1.0, total=1.0)
+"""For a handler that waits for the answer: it does not work meanwhile."""
+
+
+class Hold:
+    """One run whose lease is kept.
+
+    Attributes:
+        standing: ``kept``, ``cancel`` or ``lost``, as the last renewal heard; ``lost`` is for good.
+        asked_at: monotonic time at which the lease was last asked for and granted; it lives for a lease from then on.
+        left: its handler has ended.
+        ending: the last word about the run is on its way; a lease that is gone now may have ended with it.
+    """
+
+    __slots__ = ("_on_stop", "asked_at", "ending", "left", "run", "standing")
+
+    def __init__(self, run: Run, asked_at: float) -> None:
+        self.run = run
+        self.asked_at = asked_at
+        self.ending = False
+        self.left = False
+        self.standing = "cancel" if run.cancel_requested else "kept"
+        self._on_stop: Callable[[], None] | None = None
+
+    def when_stopped(self, act: Callable[[], None]) -> None:
+        """Do this when it is heard that someone asked for a stop; perhaps twice, from any thread."""
+        self._on_stop = act
+        if self.standing == "cancel":
+            act()
+
+    def hear(self, word: str) -> None:
+        """What the store says of it now."""
+        is_news, self.standing = word != self.standing, word
+        if is_news and word == "cancel" and self._on_stop:
+            self._on_stop()
+
+
+class Leases:
+    """All holds of one process, and the thread that renews them."""
+
+    def __init__(self, connection: Connection, lease_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self.connection = connection
+        self.at_once = Connection(connection.url, namespace=connection.space.name, patience=_AT_ONCE)
+        self._holds: set[Hold] = set()
+        self._lingering: set[Hold] = set()
+        self._ended = False
+        self._bell = threading.Event()
+        self._thread = threading.Thread(target=self._renew_for_ever, name="toolonce-leases", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Renew no more."""
+        self._ended = True
+        self._bell.set()
+        self._thread.join(timeout=2)
+        self.at_once.close()
+
+    def nudge(self) -> None:
+        """Someone says that there is something to hear: renew now."""
+        self._bell.set()
+
+    def hold(self, run: Run, asked_at: float) -> Hold:
+        """Keep this run's lease from now on; `asked_at` is the monotonic time at which its claim was sent."""
+        hold = Hold(run, asked_at)
+        self._holds.add(hold)
+        return hold
+
+    def drop(self, hold: Hold) -> None:
+        """Let this lease go; it is settled, given back, or given up."""
+        self._holds.discard(hold)
+
+    def linger(self, hold: Hold) -> None:
+        """Its run is given up while its handler is still at work: no read-back is to ask what it has done."""
+        self._lingering.add(hold)
+        if hold.left:
+            self._lingering.discard(hold)
+
+    def leave(self, hold: Hold) -> None:
+        """The handler of a run that was given up has ended."""
+        hold.left = True
+        self._lingering.discard(hold)
+
+    def held(self) -> tuple[Hold, ...]:
+        """Everything that runs now, as far as this process knows."""
+        return tuple(self._holds.copy())
+
+    def renew_now(self) -> None:
+        """One round of renewals.
+
+        Raises:
+            StoreUnavailable: the store did not hear all of them.
+        """
+        held = self.held()
+        lost = [hold for hold in held if hold.standing == "lost"]
+        holds = iter([hold for hold in held if hold.standing != "lost"])
+        while batch := tuple(islice(holds, _BATCH)):
+            reach("in_renew")
+            asked_at = time.monotonic()
+            words = self.connection.run(self.renewal(batch))
+            self._heard(batch, words, asked_at)
+        self._linger([hold.run for hold in (*lost, *self._lingering.copy())])
+
+    def _linger(self, runs: Sequence[Run]) -> None:
+        for start in range(0, len(runs), _BATCH):
+            self.connection.run(linger(self.connection.space, runs[start : start + _BATCH], wait_ms=self.lease_ms))
+
+    def renewal(self, holds: Sequence[Hold]) -> Invocation[tuple[str, ...]]:
+        """The request to prolong these leases."""
+        return renew(self.connection.space, [hold.run for hold in holds], lease_ms=self.lease_ms)
+
+    def is_kept(self, hold: Hold, ask: Callable[[Invocation[tuple[str, ...]]], tuple[str, ...]]) -> bool:
+        """Whether the right to run is still there. The store is asked only where the lease may have run out meanwhile:
+        this process was stopped, or the store was away.
+        """
+        asked_at = time.monotonic()
+        if hold.standing != "lost" and asked_at - hold.asked_at >= self.lease_ms / 1000:
+            self._heard([hold], ask(self.renewal([hold])), asked_at)
+        return hold.standing != "lost"
+
+    def check(self, hold: Hold) -> str:
+        """``kept``, ``cancel`` or ``lost``, for a handler that asks on the way. A lease that may have run out and that
+        the store does not confirm at once is lost: someone else may have the call by now.
+        """
+        try:
+            return hold.standing if self.is_kept(hold, self.at_once.run) else "lost"
+        except (StoreError, RedisError) as error:
+            _LOG.warning("call %s: its lease may have run out, and the store does not tell: %s", hold.run.call, error)
+            return "lost"
+
+    def _heard(self, batch: Sequence[Hold], words: Sequence[str], asked_at: float) -> None:
+        for hold, word in zip(batch, words, strict=True):
+            if hold.standing == "lost" or (word != "lost" and asked_at < hold.asked_at):
+                continue  # the answer to a later question came first
+            hold.asked_at = asked_at
+            if word == "lost" and hold in self._holds and not hold.ending:
+                _LOG.warning("call %s: its lease under fence %d is lost", hold.run.call, hold.run.fence)
+            hold.hear(word)
+
+    def _renew_for_ever(self) -> None:
+        while True:
+            self._bell.wait(min(self.lease_ms / 3000, HEARD_S))
+            self._bell.clear()
+            if self._ended:
+                return
+            try:
+                self.renew_now()
+            except (StoreError, RedisError) as error:  # RedisError: a full disk, a replica, ...: the next round may do
+                _LOG.warning("leases could not be renewed: %s", error)

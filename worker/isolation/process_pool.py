@@ -1,0 +1,163 @@
+"""Handlers in processes of their own, as the worker sees them: one horse per entry, killed hard at the run limit.
+
+The lease is renewed by the worker, so a handler that holds the interpreter cannot lose it. Decides what the death of
+a horse means; what a horse does is `zygote`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import fields
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+from ...store.model.errors import StoreError
+from ..execution.attempt import Attempt
+from ..execution.invoke import Entry, overrun
+from ..tools.call import Call
+from ..tools.errors import NotStarted
+from ..tools.handler_result import End, Kind
+from ..tools.registry import Registry
+from ..tools.tool import Isolation
+from . import fork_server
+
+_LOG = logging.getLogger("toolonce.worker")
+_CONTEXT = tuple(item.name for item in fields(Call) if item.name not in ("line", "secrets"))
+
+
+class Stable:
+    """The zygote and the living horses.
+
+    Attributes:
+        broken: the zygote is gone; tools that need processes cannot run here any more.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.broken = False
+        self._registry = registry
+        self._orders: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._living: set[int] = set()
+
+    def open(self) -> None:
+        """Fork the zygote, if any tool needs it. Call it while there is one thread."""
+        if not any(tool.isolation is Isolation.PROCESS for tool in self._registry):
+            return
+        ours, theirs = socket.socketpair()
+        worker = os.getpid()
+        if os.fork() == 0:
+            ours.close()
+            try:
+                fork_server.tend(theirs, self._registry, worker)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self._orders = ours
+
+    def close(self) -> None:
+        """End the zygote; its horses end with it."""
+        if self._orders:
+            self._orders.close()
+            self._orders = None
+
+    def kill_all(self) -> None:
+        """Kill every horse now."""
+        for pid in self._living.copy():
+            _kill(pid)
+
+    def enter(self, attempt: Attempt) -> End:
+        """Run the handler in a horse; see `running.Runner`."""
+        return self._run(attempt.entry, _order(attempt.entry, attempt.named))
+
+    def reconcile(self, entry: Entry, named: dict[str, Any]) -> End:
+        """Run the tool's reconcile in a horse; `named` are the arguments as decoded."""
+        return self._run(entry, {**_order(entry, named), "reconcile": True})
+
+    def _run(self, entry: Entry, order: dict[str, Any]) -> End:
+        try:
+            pipe = self._new_pipe()
+        except OSError as error:
+            self.broken = True
+            return End(Kind.NOT_STARTED, code="no_process", message=f"no process could be started: {error}")
+        with pipe:
+            return self._ride(entry, order, pipe)
+
+    def _new_pipe(self) -> Pipe[Any, Any]:
+        if self._orders is None:
+            raise BrokenPipeError("the process that starts others is gone")
+        ours, theirs = socket.socketpair()
+        with self._lock, theirs:
+            socket.send_fds(self._orders, [b"h"], [theirs.fileno()])
+        return Pipe(ours.detach())
+
+    def _ride(self, entry: Entry, order: dict[str, Any], pipe: Pipe[Any, Any]) -> End:
+        try:
+            pid = json.loads(pipe.recv_bytes())["pid"]
+        except (EOFError, OSError):
+            return End(Kind.NOT_STARTED, code="no_process", message="no process could be started")
+        self._living.add(pid)
+        try:
+            _send(pipe, order)
+            return _listen(entry, pipe)
+        except (EOFError, OSError):
+            return End(Kind.DIED, code="process_died", message="the process that ran it died")
+        finally:
+            self._living.discard(pid)
+            _kill(pid)
+
+
+def _order(entry: Entry, named: dict[str, Any]) -> dict[str, Any]:
+    call = entry.call
+    context = {name: getattr(call, name) for name in _CONTEXT}
+    return {
+        "tool": entry.tool.name, "values": named, "call": context, "secrets": call.secrets.texts, "reconcile": False,
+    }  # fmt: skip
+
+
+def _listen(entry: Entry, pipe: Pipe[Any, Any]) -> End:
+    """Answer the handler's questions until its end, or its limit.
+
+    Raises:
+        EOFError, OSError: the horse died.
+    """
+    limit = entry.call.limit_at
+    while pipe.poll(None if limit is None else max(0.0, limit - time.monotonic())):
+        message = json.loads(pipe.recv_bytes())
+        if "end" in message:
+            return End.from_json(message["end"])
+        _send(pipe, _answer(entry, message))
+    _LOG.warning("call %s: %s; its process is killed", entry.call.key, overrun(entry).message)
+    return overrun(entry)
+
+
+def _answer(entry: Entry, question: dict[str, Any]) -> dict[str, Any]:
+    line = entry.call.line
+    try:
+        match question["ask"]:
+            case "begin":
+                return {"said": line.begin()}
+            case "progress":
+                return {"said": line.progress(question["fraction"], question["message"])}
+            case _:
+                return {"said": line.standing()}
+    except NotStarted as error:
+        return {"not_started": str(error), "retry_after": error.retry_after}
+    except StoreError as error:
+        return {"error": str(error)}
+
+
+def _send(pipe: Pipe[Any, Any], message: dict[str, Any]) -> None:
+    pipe.send_bytes(json.dumps(message).encode())
+
+
+def _kill(pid: int) -> None:
+    """Kill a horse with everything it has started; harmless for one that has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""Mending what died, and settling what is unknown."""

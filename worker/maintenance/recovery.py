@@ -1,0 +1,165 @@
+"""Mending what died, as one thread of every worker: the store's recovery steps, retention, and calls held for want of
+a worker like this one.
+
+Decides how often; each step is one bounded script, and any number of workers may sweep at once. Nothing in RQ's own
+state is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import astuple
+from typing import Any
+
+from ...store.connections.connection import Connection
+from ...store.connections.memory_watermark import read_memory, watermark
+from ...store.crashpoints import reach
+from ...store.model.errors import StoreError, StoreFull
+from ...store.model.states import SETTLED
+from ...store.operations.recovery import Mended, Retention, adopt, forget, steps
+from ..tools.tool import Tool
+from .fence_watermark import HighWater
+
+_LOG = logging.getLogger("toolonce.worker")
+_SLOWEST_S, _FASTEST_MS = 2.0, 10
+_RETENTION_EVERY_S = 60.0
+_ADOPTED_AGAIN_MS = 200
+_REPEATS = 20
+"""Steps of one kind in a row while there is more; then the others get their turn."""
+
+
+class Sweep:
+    """The sweep of one worker."""
+
+    def __init__(
+        self, connection: Connection, worker: str, high_water: HighWater, *, lease_ms: int, retention: Retention
+    ) -> None:
+        self._connection = connection
+        self._worker = worker
+        self._high_water = high_water
+        self._grace_ms = min(5_000, lease_ms)
+        self._every_s = min(_SLOWEST_S, lease_ms / 4000)
+        self._retention = retention
+        self._queues: tuple[str, ...] = ()
+        self._served: list[tuple[str, str, tuple[str, ...]]] = []
+        self._keys: tuple[str, ...] = ()
+        self._has_room: Callable[[], bool] = lambda: False
+        self._full = False
+        self._ended = False
+        self._bell = threading.Event()
+        self._next_at = 0.0
+        self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
+
+    def start(
+        self, queues: Sequence[str], tools: Iterable[Tool], *, keys: Sequence[str], has_room: Callable[[], bool]
+    ) -> None:
+        """Sweep for a worker that serves these queues with these tools, and holds the keys of these ids. It sets held
+        calls going only while it has room for one."""
+        self._queues = tuple(queues)
+        self._has_room = has_room
+        self._keys = tuple(keys)
+        self._served = [tool.served for tool in tools]
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended = True
+        self._bell.set()
+        self._thread.join(timeout=5)
+
+    def nudge(self, delay_ms: int) -> None:
+        """Something is due then: sweep no later."""
+        at = time.monotonic() + delay_ms / 1000
+        if at < self._next_at:
+            self._next_at = at
+            self._bell.set()
+
+    def once(self, *, enough_replicas: bool = True) -> int | None:
+        """One round of recovery; ms until a delayed call is due, None for none. With `enough_replicas` mutating calls
+        that wait for them are set going.
+
+        Raises:
+            StoreError: the store could not be asked.
+        """
+        due: int | None = None
+        space, enough = self._connection.space, enough_replicas
+        for step in steps(space, self._queues, self._worker, grace_ms=self._grace_ms, enough_replicas=enough):
+            reach("in_recovery")
+            for _ in range(_REPEATS):
+                mended, due = _read(self._connection.run(step))
+                _report(mended)
+                if not mended.more:
+                    break
+        return due
+
+    def _sweep_for_ever(self) -> None:
+        retention_at = 0.0
+        while self._wait():
+            now = time.monotonic()
+            self._next_at = now + self._every_s
+            try:
+                enough = self._high_water.compare(self._connection)
+                due = self.once(enough_replicas=enough)
+                if due is not None:
+                    self.nudge(max(_FASTEST_MS, due))
+                self._watch_memory()
+                if now >= retention_at:
+                    retention_at = now + min(_RETENTION_EVERY_S, self._retention.shortest_ms / 4000)
+                    self._forget()
+                self._adopt()
+            except StoreError as error:
+                _LOG.warning("recovery waits for the store: %s", error)
+            except Exception:
+                _LOG.exception("a round of recovery failed; the next one tries again")
+
+    def _watch_memory(self) -> None:
+        """Stop admission near the server's memory limit, and let it go on once there is room."""
+        memory = read_memory(self._connection)
+        if memory is None:
+            return
+        full = self._connection.run(watermark(self._connection.space, memory))
+        if full is not self._full:
+            self._full = full
+            _LOG.warning("admission %s: memory %d of %d bytes", "stops" if full else "goes on", *astuple(memory))
+
+    def _wait(self) -> bool:
+        """Until the next round; False where there is none any more."""
+        while not self._ended and (pause := self._next_at - time.monotonic()) > 0:
+            self._bell.wait(pause)
+            self._bell.clear()
+        return not self._ended
+
+    def _adopt(self) -> None:
+        """A worker of another version may take them once more; then they are ours a moment later. With no slot free,
+        or draining, we would leave them to that worker, which gives them back at once, again and again."""
+        if not self._has_room():
+            return
+        try:
+            ours = adopt(self._connection.space, self._served, queues=self._queues, keys=self._keys)
+            mended = self._connection.run(ours)
+        except StoreFull:
+            return  # nothing new is set going while there is no memory
+        _report(mended)
+        if mended.counts["adopted"]:
+            self.nudge(_ADOPTED_AGAIN_MS)
+
+    def _forget(self) -> None:
+        for state in SETTLED:
+            while not self._ended:
+                mended = self._connection.run(forget(self._connection.space, state, self._retention))
+                _report(mended)
+                if not mended.more:
+                    break
+
+
+def _read(answer: Any) -> tuple[Mended, int | None]:
+    """A step's answer; `tick` alone also says when it is needed next."""
+    return answer if isinstance(answer, tuple) else (answer, None)
+
+
+def _report(mended: Mended) -> None:
+    done = {word: count for word, count in mended.counts.items() if count and word not in {"suspected", "available"}}
+    if done:
+        _LOG.info("recovery: %s", ", ".join(f"{count} {word}" for word, count in done.items()))

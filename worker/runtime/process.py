@@ -1,0 +1,235 @@
+"""The life of a worker process: start, work, drain, end.
+
+Puts the parts together and decides the order in which they start and stop, and what signals mean: the first asks for
+a drain, the second for an end at once that leaves the same truth. Knows no rule of the guarantee.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+import uuid
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+from ...store.connections.connection import Connection, Patience
+from ...store.connections.durability import Durability, require
+from ...store.model.identity import digest
+from ...store.model.keyring import Keyring
+from ...store.model.specs import publish
+from ...store.model.times import seconds
+from ...store.operations.recovery import Retention
+from ..execution.attempt import Desk
+from ..execution.counters import Tally
+from ..execution.executor import Executor
+from ..execution.interrupting import interrupt_all
+from ..execution.lease import Leases
+from ..execution.persist import KEEP_S, Persistence
+from ..execution.replicas import Replicas, Required
+from ..execution.runners import InThread, OnLoop, Runner
+from ..execution.timeouts import Limits
+from ..execution.unheard import without_texts
+from ..isolation.process_pool import Stable
+from ..maintenance.fence_watermark import HighWater
+from ..maintenance.process_identity import identity
+from ..maintenance.reconcile import ReadBacks
+from ..maintenance.reconcilers import Reconcilers
+from ..maintenance.recovery import Sweep
+from ..tools.registry import Registry
+from ..tools.tool import Isolation
+from .preflight import check_start
+from .queue_reader import Intake
+from .registration import SIGN_OF_LIFE_S, Heart, RegisteredWorker
+from .signals import Signals
+from .slots import Slots
+from .worker_status import Doing, Report
+
+_LOG = logging.getLogger("toolonce.worker")
+DEFAULT_LEASE_MS = 30_000
+_HURRIED = Patience(reply=2.0, total=3.0)
+"""At the end of the grace: a store that is away learns by the leases, and nobody waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to work.
+
+    Attributes:
+        queues: served queues; () for all queues of the registry's tools.
+        concurrency: slots, and so most handlers at once in this process.
+        lease_ms: how long the store waits for a sign of life of a run; a dead worker is noticed after it.
+        grace_s: from the first signal until running calls are given up. Keep it below the supervisor's own.
+        keep_s: how long a result is kept while the store cannot be written.
+        abandoned_limit: threads that overran before the worker drains and exits for its supervisor.
+        burst: end when the queues are empty.
+        replicas: how many must have a claim before a mutating handler is entered; ``all``: as many as there ever were.
+
+    Raises:
+        ValueError: a time that is zero, negative, NaN, infinite or shorter than a millisecond.
+    """
+
+    queues: tuple[str, ...] = ()
+    concurrency: int = 16
+    lease_ms: int = DEFAULT_LEASE_MS
+    grace_s: float = 25.0
+    keep_s: float = KEEP_S
+    abandoned_limit: int = 32
+    burst: bool = False
+    name: str = ""
+    durability: Durability = Durability.STRICT
+    retention: Retention = field(default_factory=Retention)
+    replicas: Required = 0
+
+    def __post_init__(self) -> None:
+        seconds("the grace", self.grace_s)
+        seconds("the time for which results are kept", self.keep_s)
+        if self.replicas != "all" and self.replicas < 0:
+            raise ValueError(f"replicas {self.replicas}: give a number, or 'all'")
+
+
+def run_worker(connection: Connection, registry: Registry, options: Options | None = None) -> int:
+    """Work until told to stop; call it in the main thread of a process. Returns the exit code: 0, or 1 where too many
+    threads were given up and the worker should be started anew.
+
+    Raises:
+        StoreUnsafe: the server would break the guarantees at this durability.
+        StoreUnavailable: the server does not answer at the start.
+        KeyringMissing: a tool has secret fields and there are no keys.
+        BadTool: a tool leaves its approval to a hook, and there is none.
+        ValueError: an option that protects nothing.
+    """
+    options = options or Options()
+    keyring = Keyring.from_environment()
+    for warning in (*check_start(registry, options, keyring), *require(connection, options.durability)):
+        _LOG.warning("%s", warning)
+    with Signals() as signals, without_texts(registry):
+        return Process(connection, registry, options, keyring=keyring).live(signals)
+
+
+class Process:
+    """All parts of one worker process."""
+
+    def __init__(self, connection: Connection, registry: Registry, options: Options, *, keyring: Keyring) -> None:
+        self._connection = connection
+        self._registry = registry
+        self._options = options
+        self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
+        # Never the same twice: RQ refuses a name whose last bearer was killed and still stands in its list.
+        self.name = f"{options.name or f'{socket.gethostname()}-{os.getpid()}'}-{uuid.uuid4().hex[:6]}"
+        self._tally = Tally()
+        persistence = Persistence(options.keep_s)
+        replicas = Replicas(connection, persistence, options.replicas, lease_ms=options.lease_ms)
+        high_water = HighWater(replicas.confirm)
+        self._sweep = Sweep(connection, self.name, high_water, lease_ms=options.lease_ms, retention=options.retention)
+        leases = Leases(connection, options.lease_ms)
+        self._desk = Desk(connection, leases, persistence, replicas, keyring, self._tally, nudge=self._sweep.nudge)
+        intake = Intake(connection, self._queues, self.name, self._tally)
+        self._slots = Slots(self._desk, intake, high_water, burst=options.burst)
+        self._limits = Limits()
+        self._loop = OnLoop()
+        self._stable = Stable(registry)
+        asking = Reconcilers(self._loop, self._stable)
+        self._readbacks = ReadBacks(self._desk, registry, asking.ask, worker=self.name)
+        self._since: dict[str, float] = {}
+
+    @property
+    def is_draining(self) -> bool:
+        return self._slots.draining.is_set()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it could take another call now."""
+        return self._slots.has_room
+
+    def live(self, signals: Signals) -> int:
+        """From the first registration to the last."""
+        self._stable.open()  # before any thread: it forks
+        self._desk.replicas.start(relieved=lambda: self._sweep.nudge(0))
+        registered = RegisteredWorker.create(self._connection, self._queues, self.name)
+        registered.identity = self._connection.space.worker_key(self.name), identity()
+        registered.stops = self._connection.space.wake_channel(self.name), self._desk.leases.nudge
+        heart = Heart(registered, self._report)
+        self._connection.run(publish(self._connection.space, self._registry.specs()))
+        registered.enlist()
+        heart.start()
+        self._start()
+        _LOG.info("worker %s serves %s with %d slots", self.name, ", ".join(self._queues), self._options.concurrency)
+        try:
+            return self._until_told(signals)
+        finally:
+            self._stop()
+            heart.stop()
+            registered.leave(is_idle=not (self._slots.busy or self._tally.abandoned))
+
+    def _start(self) -> None:
+        in_thread = InThread(self._limits, self._slots.replace)
+        others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._stable}
+        for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
+            part.start()
+        self._sweep.start(self._queues, self._registry, keys=self._desk.keyring.ids, has_room=lambda: self.has_room)
+        executor = Executor(self._desk, self._registry, in_thread, others, wait=self._loop.wait_for)
+        self._slots.start(executor, self._options.concurrency)
+
+    def _until_told(self, signals: Signals) -> int:
+        while self._slots.alive:
+            if signals.wait(0.5 if not self._options.burst else 0.02):
+                self._drain(signals)
+                return 0
+            if self._stable.broken or self._tally.abandoned >= self._options.abandoned_limit:
+                _LOG.error("worn out (%d threads given up); draining, to be started anew", self._tally.abandoned)
+                self._drain(signals)
+                return 1
+        return 0
+
+    def _drain(self, signals: Signals) -> None:
+        """No new claim; what runs may end within the grace, then it is given up, and says so."""
+        _LOG.info("draining: %d calls are running", self._slots.busy)
+        self._slots.draining.set()
+        until = time.monotonic() + self._options.grace_s
+        while self._slots.alive and time.monotonic() < until and signals.count < 2:
+            signals.wait(0.05)
+        if self._slots.alive:
+            self._desk.persistence.hurry.set()
+            hurried = Connection(self._connection.url, namespace=self._connection.space.name, patience=_HURRIED)
+            interrupt_all(hurried, self._desk.leases, "interrupted by shutdown")
+            hurried.close()
+            self._stable.kill_all()
+
+    def _stop(self) -> None:
+        self._slots.draining.set()
+        self._sweep.stop()
+        self._readbacks.stop()
+        self._limits.stop()
+        self._loop.stop()
+        self._stable.close()
+        self._desk.replicas.stop()
+        self._desk.leases.stop()
+
+    def _report(self) -> Report:
+        tally, holds = self._tally, self._desk.leases.held()
+        self._since = {hold.run.call: self._since.get(hold.run.call, time.time()) for hold in holds}
+        doing = [Doing(hold.run.call, hold.run.tool, hold.run.attempt, self._since[hold.run.call]) for hold in holds]
+        return Report(
+            namespace=self._connection.space.name,
+            state="draining" if self._slots.draining.is_set() else "working",
+            slots=self._options.concurrency,
+            busy=len(holds),
+            succeeded=tally.succeeded,
+            failed=tally.failed,
+            retried=tally.retried,
+            interrupted=tally.interrupted,
+            given_back=tally.given_back,
+            refused_jobs=tally.refused_jobs,
+            abandoned=tally.abandoned,
+            version=version("toolonce"),
+            tools=[tool.name for tool in self._registry],
+            doing=sorted(doing, key=lambda item: item.since)[:50],
+            specs={tool.name: digest(tool.spec.to_json())[:12] for tool in self._registry},
+            grace_s=self._options.grace_s,
+            lease_ms=self._options.lease_ms,
+            beat_s=SIGN_OF_LIFE_S,
+            replicas=str(self._options.replicas),
+            lacks_replicas=self._desk.replicas.short,
+        )

@@ -1,0 +1,126 @@
+"""Taking pointers from RQ's queues: one BLMOVE into the queue's intermediate list, and nothing of the job is read.
+
+Decides which queue a slot asks next, and what is no pointer of ours. An entry that is not an idempotency key is
+thrown away and logged: whatever its job hash names is never looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from redis.exceptions import OutOfMemoryError, RedisError
+
+from ...store.connections.connection import Connection, Link
+from ...store.connections.memory_watermark import take
+from ...store.model.errors import StoreError
+from ...store.operations.runs import Delivery
+from ..execution.counters import Tally
+
+_LOG = logging.getLogger("toolonce.worker")
+_POINTER = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{32}\Z")
+_STAY = 16
+"""Pointers that a slot takes in a row from a queue that is not its own, before it looks at its own again."""
+_REPLY_GRACE_S = 5.0
+_FULL_PAUSE_S = 0.25
+"""Between looks at an empty queue while the server is over its memory limit."""
+
+
+class Intake:
+    """The queues of one worker, as seen by its slots. A slot's home is one queue; idle, it looks at the others too."""
+
+    def __init__(self, connection: Connection, queues: Sequence[str], worker: str, tally: Tally) -> None:
+        self.queues = tuple(queues)
+        self._connection = connection
+        self._worker = worker
+        self._tally = tally
+        self._keys = [(connection.space.queue_key(q), connection.space.intermediate_key(q)) for q in self.queues]
+        self._tokens = itertools.count()
+        self._prefix = uuid.uuid4().hex[:12]
+        # One queue: a slot may wait as long as a drain can. Several: it has to look around.
+        self._idle_s = 1.0 if len(self.queues) == 1 else 0.25
+
+    def open(self, slot: int, link: Link, stopping: threading.Event) -> Door:
+        """A slot's way to the queues."""
+        return Door(self, slot, link, stopping)
+
+    def take(self, place: int, link: Link, *, wait: bool) -> Delivery | None:
+        """One pointer of a queue, or None. Raises redis-py's errors."""
+        taken = self._keys[place][1]
+        try:
+            entry = self._move_one(place, link, wait=wait)
+        except OutOfMemoryError:
+            entry = link.run(take(self._connection.space, self.queues[place]))
+            if entry is None and wait:
+                time.sleep(_FULL_PAUSE_S)  # the server waits for nobody then
+        if entry is None:
+            return None
+        if not _POINTER.match(entry):
+            self._throw_away(entry, taken, link)
+            return None
+        token = f"{self._prefix}.{next(self._tokens)}"
+        return Delivery(entry.decode(), self.queues[place], token, self._worker)
+
+    def _move_one(self, place: int, link: Link, *, wait: bool) -> Any:
+        source, taken = self._keys[place]
+        if not wait:
+            return link.once("LMOVE", source, taken, "LEFT", "RIGHT")
+        timeout = self._idle_s + _REPLY_GRACE_S
+        return link.once("BLMOVE", source, taken, "LEFT", "RIGHT", self._idle_s, timeout=timeout)
+
+    def put_back(self, delivery: Delivery, link: Link) -> None:
+        """Give a pointer back unclaimed. Doubled by a crash in between it does no harm."""
+        source, taken = self._keys[self.queues.index(delivery.queue)]
+        link.command("LPUSH", source, delivery.job_id)
+        link.command("LREM", taken, 1, delivery.job_id)
+
+    def _throw_away(self, entry: bytes, taken: str, link: Link) -> None:
+        link.command("LREM", taken, 1, entry)
+        self._tally.refused_jobs += 1
+        _LOG.warning("refused a queue entry that is no call of ours: %.100r", entry)
+
+
+class Door:
+    """Where one slot asks for work."""
+
+    def __init__(self, intake: Intake, slot: int, link: Link, stopping: threading.Event) -> None:
+        self._intake = intake
+        self._link = link
+        self._stopping = stopping
+        self._home = self._place = slot % len(intake.queues)
+        self._in_a_row = 0
+        self._failures = 0
+
+    def next(self, *, wait: bool = True) -> Delivery | None:
+        """The next pointer; None after a while without one, or without the store. Not waiting, all queues are asked."""
+        for _ in range(1 if wait else len(self._intake.queues)):
+            try:
+                delivery = self._intake.take(self._place, self._link, wait=wait)
+            except (RedisError, StoreError, OSError) as error:
+                self._pause(error)
+                return None
+            self._failures = 0
+            self._move(found=delivery is not None)
+            if delivery:
+                return delivery
+        return None
+
+    def _move(self, *, found: bool) -> None:
+        """Stay where there is work, but not for ever away from home; else look at the next queue."""
+        self._in_a_row = self._in_a_row + 1 if found and self._place != self._home else 0
+        if not found:
+            self._place = (self._place + 1) % len(self._intake.queues)
+        elif self._in_a_row >= _STAY:
+            self._place, self._in_a_row = self._home, 0
+
+    def _pause(self, error: Exception) -> None:
+        self._failures += 1
+        level = logging.WARNING if self._failures == 1 else logging.DEBUG
+        _LOG.log(level, "no pointers for now: %s", error)
+        self._stopping.wait(min(2.0, 0.05 * 2**self._failures))

@@ -1,0 +1,169 @@
+"""Being a worker in RQ's eyes: registration, heartbeat and the command channel, on RQ 3.0's own worker class.
+
+RQ's loop, its execution and its signal handlers are not used; its maintenance is not run. Knows nothing of calls.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from redis import Redis
+from redis.exceptions import OutOfMemoryError, RedisError
+from rq.serializers import JSONSerializer
+from rq.worker import BaseWorker, WorkerStatus
+
+from ...store.connections.connection import Connection
+from ...store.connections.urls import open_pool
+from ..maintenance.process_identity import ENDED
+from ..tools.errors import NotThroughRQ
+from .rq_job import Pointer
+from .worker_status import FIELD, LISTED_S, Report
+
+_LOG = logging.getLogger("toolonce.worker")
+BEAT_S = 1.0
+"""What is shown is at most this old; nothing is written while nothing changes, but for a sign of life."""
+SIGN_OF_LIFE_S = 5.0
+"""How often a worker in which nothing changes tells that it lives; three that fail to come make it silent."""
+RQ_SPARE_S = 60
+"""What RQ adds to a worker's lifetime itself (3.0: BaseWorker.register_birth)."""
+IDENTITY_KEPT_S = 86_400
+"""How long it is known which process a worker was: longer than any read-back waits for it to be gone."""
+LISTEN_S = 0.5
+"""One wait for a command of RQ's channel."""
+
+
+class RegisteredWorker(BaseWorker):
+    """RQ's picture of our process. It never dequeues."""
+
+    job_class = Pointer
+    stops: tuple[str, Callable[[], None]] | None = None
+    """The channel on which this worker hears that a stop was asked for, and what it does then."""
+
+    @classmethod
+    def create(cls, connection: Connection, queues: Sequence[str], name: str) -> RegisteredWorker:
+        """Make one with a client of its own: RQ changes the timeouts of the client it gets.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+        """
+        names = [connection.space.queue_name(queue) for queue in queues]
+        client = Redis(connection_pool=open_pool(connection.url))
+        return cls(names, name=name, connection=client, worker_ttl=LISTED_S - RQ_SPARE_S, serializer=JSONSerializer)
+
+    identity: tuple[str, str] | None = None
+    """Where it is said which process this worker is, and what is said."""
+
+    def work(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotThroughRQ("this worker has a loop of its own; start it with `toolonce work`")
+
+    def execute_job(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotThroughRQ("RQ executes nothing here")
+
+    def enlist(self) -> None:
+        """Appear in RQ's lists, and listen to its commands. On a server that is over its memory limit the worker works
+        unlisted; its heartbeat lists it once there is room."""
+        try:
+            self.register_birth()  # type: ignore[no-untyped-call]
+            self.set_state(WorkerStatus.STARTED)
+        except OutOfMemoryError as error:
+            _LOG.warning("this worker is not listed for now: %s", error)
+        self.subscribe()
+
+    def subscribe(self) -> None:
+        """As RQ's, but in short waits: a drain waits for the end of one, which were 60 s while a server comes back."""
+        pubsub: Any = self.connection.pubsub()  # type: ignore[no-untyped-call]
+        pubsub.subscribe(**{self.pubsub_channel_name: self.handle_payload})
+        if self.stops:
+            channel, hear = self.stops
+            pubsub.subscribe(**{channel: lambda _message: hear()})
+        listening: Any = pubsub.run_in_thread(sleep_time=LISTEN_S, daemon=True, exception_handler=_listen_again)
+        self.pubsub, self.pubsub_thread = pubsub, listening
+
+    def beat(self, report: Report) -> None:
+        """Tell RQ's tools and ours what this process is doing: one round trip."""
+        state = WorkerStatus.BUSY if report.busy else WorkerStatus.IDLE
+        with self.connection.pipeline(transaction=False) as pipe:
+            self.heartbeat(LISTED_S, pipeline=pipe)
+            pipe.hset(self.key, mapping=self._shown(report, state))
+            pipe.sadd(self.redis_workers_keys, self.key)
+            if self.identity:
+                pipe.set(*self.identity, ex=IDENTITY_KEPT_S)
+            pipe.execute()
+        self._state = state
+
+    def leave(self, *, is_idle: bool) -> None:
+        """Disappear from RQ's lists. Only where no handler is left inside does that say that this process is gone."""
+        try:
+            if self.identity and is_idle:
+                self.connection.set(self.identity[0], ENDED, ex=IDENTITY_KEPT_S)
+            self.teardown()  # type: ignore[no-untyped-call]
+        except (RedisError, OSError) as error:
+            _LOG.warning("could not sign off; the registration lapses by itself: %s", error)
+        self.connection.close()
+
+    def handle_payload(self, message: Any) -> None:
+        """Of RQ's commands only shutdown is obeyed, as a drain: there is no job of RQ's to stop."""
+        try:
+            command = json.loads(message["data"]).get("command")
+        except (ValueError, TypeError, AttributeError):
+            command = None
+        if command == "shutdown":
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            _LOG.warning("ignored a command of RQ's channel: %.80r", command)
+
+    def _shown(self, report: Report, state: WorkerStatus) -> dict[Any, Any]:
+        return {
+            **self.serialize(),
+            "state": state.value,
+            "successful_job_count": report.succeeded,
+            "failed_job_count": report.failed,
+            FIELD: report.to_json(),
+        }
+
+
+def _listen_again(error: BaseException, *_: Any) -> None:
+    """The server is away: the channel is subscribed again once it is back."""
+    if not isinstance(error, (RedisError, OSError)):
+        raise error
+    time.sleep(LISTEN_S)
+
+
+class Heart:
+    """The thread that beats: at once when something changed, else as a sign of life."""
+
+    def __init__(self, worker: RegisteredWorker, report: Callable[[], Report]) -> None:
+        self._worker = worker
+        self._report = report
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat_for_ever, name="toolonce-heart", daemon=True)
+
+    def start(self) -> None:
+        with suppress(OutOfMemoryError):  # the next beat may find room
+            self._worker.beat(self._report())
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(timeout=2)
+
+    def _beat_for_ever(self) -> None:
+        shown, silent_s = self._report(), 0.0
+        while not self._ended.wait(BEAT_S):
+            silent_s += BEAT_S
+            now = self._report()
+            if now == shown and silent_s < SIGN_OF_LIFE_S:
+                continue
+            try:
+                self._worker.beat(now)
+                shown, silent_s = now, 0.0
+            except (RedisError, OSError) as error:
+                _LOG.debug("no heartbeat: %s", error)

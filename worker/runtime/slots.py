@@ -1,0 +1,149 @@
+"""The slots of a worker: threads that take a pointer, claim the call and execute it; three round trips a call.
+
+Decides when a slot asks for work and when it ends; a slot claims only what it can run now. Each has a connection of
+its own. Knows no signals and no rule of the guarantee.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from ...store.connections.connection import Link
+from ...store.connections.handler_context import mark_inside
+from ...store.crashpoints import reach
+from ...store.model.errors import StoreError
+from ...store.operations.runs import Delivery, NotRun, claim
+from ..execution.attempt import Desk
+from ..execution.executor import Executor
+from ..execution.log_context import working_on
+from ..execution.persist import Sends
+from ..execution.runners import Abandoned
+from ..maintenance.fence_watermark import HighWater
+from .queue_reader import Door, Intake
+
+_LOG = logging.getLogger("toolonce.worker")
+_BURST_PAUSE_S = 0.02
+"""Between looks at an empty queue while others still work, and may add to it."""
+
+
+class Slots:
+    """All slots of one process.
+
+    Args:
+        burst: end when the queues are empty and nothing runs.
+    """
+
+    def __init__(self, desk: Desk, intake: Intake, high_water: HighWater, *, burst: bool = False) -> None:
+        self.draining = threading.Event()
+        self._desk = desk
+        self._intake = intake
+        self._burst = burst
+        self._high_water = high_water
+        self._executor: Executor | None = None
+        self._numbers = itertools.count()
+        self._threads: set[threading.Thread] = set()
+        self._busy: set[threading.Thread] = set()
+
+    def start(self, executor: Executor, count: int) -> None:
+        self._executor = executor
+        for _ in range(count):
+            self._add(None)
+
+    @property
+    def alive(self) -> bool:
+        """Whether any slot still works or waits; threads given up do not count."""
+        return bool(self._threads)
+
+    @property
+    def busy(self) -> int:
+        return len(self._busy)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a call that is queued now may be taken at once."""
+        return not self.draining.is_set() and len(self._busy) < len(self._threads)
+
+    def replace(self, given_up: threading.Thread, first: Callable[[Sends], None]) -> None:
+        """Give the place of an overrun thread to a new one. The old one ends when its handler comes back."""
+        self._desk.tally.abandoned += 1
+        self._add(first)
+        self._threads.discard(given_up)
+        self._busy.discard(given_up)
+
+    def _add(self, first: Callable[[Sends], None] | None) -> None:
+        number = next(self._numbers)
+        thread = threading.Thread(target=self._run, args=(number, first), name=f"toolonce-slot-{number}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _run(self, number: int, first: Callable[[Sends], None] | None) -> None:
+        mark_inside()
+        thread = threading.current_thread()
+        link = self._desk.connection.dedicated()
+        try:
+            if first:
+                first(link)
+            self._serve(self._intake.open(number, link, self.draining), link, thread)
+        except Abandoned:
+            self._desk.tally.abandoned -= 1
+        except Exception:
+            _LOG.exception("a slot failed; another takes its place")
+            if not self.draining.is_set():
+                self._add(None)
+        finally:
+            self._threads.discard(thread)
+            self._busy.discard(thread)
+            link.close()
+
+    def _serve(self, door: Door, link: Link, thread: threading.Thread) -> None:
+        while not self.draining.is_set():
+            delivery = door.next(wait=not self._burst)
+            if delivery is None and self._burst and not self._busy:
+                return
+            if delivery is None:
+                self.draining.wait(_BURST_PAUSE_S if self._burst else 0)
+                continue
+            reach("after_blmove")
+            if self.draining.is_set():
+                self._intake.put_back(delivery, link)
+                return
+            self._busy.add(thread)
+            self._deliver(delivery, link)
+            self._busy.discard(thread)
+
+    def _deliver(self, delivery: Delivery, link: Link) -> None:
+        desk = self._desk
+        seen, lease_ms, short = self._high_water.seen, desk.leases.lease_ms, desk.replicas.short
+        if short:
+            delivery = delivery.forgettable
+        request = claim(desk.connection.space, delivery, lease_ms=lease_ms, seen_fence=seen, bar_mutating=short)
+        asked_at, what = time.monotonic(), f"the claim of call {delivery.call}"
+        try:
+            # Asked again for as long as it takes: the claim may have happened, and is ours to run then.
+            if short:  # only what replicas need not have comes of it
+                run, enough = desk.persistence.write(link, request, what=what), True
+            else:
+                run, enough = desk.replicas.write(link, request, what=what)
+        except StoreError as error:
+            _LOG.warning("call %s: %s", delivery.call, error)
+            return
+        if isinstance(run, NotRun):
+            self._not_run(delivery, run)
+            return
+        if enough and not short:  # else a failover may forget this claim, and that is no proof of anything
+            self._high_water.note(run.fence)
+        reach("after_claim")
+        assert self._executor
+        with working_on(run):
+            self._executor.execute(run, link, asked_at=asked_at, enough=enough)
+
+    def _not_run(self, delivery: Delivery, why: NotRun) -> None:
+        if why.why == "gone":
+            self._desk.tally.refused_jobs += 1
+            _LOG.warning("refused a pointer without a record: %s", delivery.job_id)
+        else:
+            _LOG.debug("call %s is not run: %s %s", delivery.call, why.why, why.detail)

@@ -1,0 +1,163 @@
+"""Looking at a registry before it is used: what may run in parallel, what would overrun a limit, what nobody could
+clear up. Pure: specs and tools in, findings out; `toolonce tools check` shows them.
+
+A tool is *parallel safe* where two of its calls at once can do no harm by what it declares: it reads, or repeats of
+it add nothing, or it orders its calls by what they touch, or runs one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from ...store.model.specs import Effect, ToolSpec
+from ...store.schema.validation import find_multiplying_choice
+from .authorize import Rules
+from .registry import rules_of
+from .tool import Tool
+
+DEFAULT_FANOUT = 10
+"""Calls of one tool in one turn that models do ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know about a tool; `level` is ``ok``, ``note`` or ``risk``."""
+
+    tool: str
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the audit says of one tool.
+
+    Attributes:
+        parallel_safe: two of its calls may run at once.
+        needs_order: parallel calls must be forbidden or ordered by the harness.
+        forwards_key: the handler mentions the idempotency key or the fence, so downstream can refuse a repeat.
+    """
+
+    spec: ToolSpec
+    parallel_safe: bool
+    needs_order: bool
+    forwards_key: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_risky(self) -> bool:
+        return any(finding.level == "risk" for finding in self.findings)
+
+
+def audit(tools: Iterable[Tool], *, fanout: int = DEFAULT_FANOUT) -> tuple[Verdict, ...]:
+    """Look at each tool, in order of registration.
+
+    Args:
+        fanout: calls of one tool that one turn may hold.
+    """
+    listed = tuple(tools)
+    names = {tool.name for tool in listed}
+    return tuple(_judge(tool, names, fanout, rules_of(tool, tools)) for tool in listed)
+
+
+def forbids_parallel_calls(verdicts: Iterable[Verdict]) -> bool:
+    """Whether a harness should ask the provider for one call per turn."""
+    return any(verdict.needs_order for verdict in verdicts)
+
+
+def to_json(verdicts: Iterable[Verdict]) -> str:
+    """The registry as JSON, each tool with its ``parallel_safe`` flag."""
+    rows: list[dict[str, Any]] = [
+        asdict(verdict.spec) | {"parallel_safe": verdict.parallel_safe, "forwards_key": verdict.forwards_key}
+        for verdict in verdicts
+    ]
+    return json.dumps({"tools": rows}, indent=2, ensure_ascii=False)
+
+
+def _judge(tool: Tool, names: set[str], fanout: int, rules: Rules) -> Verdict:
+    spec = tool.spec
+    one_by_one = spec.concurrency == 1 or bool(spec.order_by)
+    safe = spec.effect is not Effect.MUTATING or one_by_one
+    forwards = _mentions(tool.handler, {"idempotency_key", "fence"})
+    findings = (
+        *_parallel(spec, safe=safe), *_limits(spec, fanout), *_cost(tool), *_clearing(tool, forwards=forwards),
+    )  # fmt: skip
+    unknown = [name for name in spec.after if name not in names]
+    if unknown:
+        findings += (Finding(spec.name, "risk", f"comes after {', '.join(unknown)}, which this registry lacks"),)
+    if rules.lack_a_hook:
+        findings += (Finding(spec.name, "risk", "leaves its approval to a hook, and there is none: no worker starts"),)
+    return Verdict(spec, safe, not safe, forwards, findings or (Finding(spec.name, "ok", "nothing to say"),))
+
+
+def _parallel(spec: ToolSpec, *, safe: bool) -> tuple[Finding, ...]:
+    if safe:
+        return ()
+    text = "changes things and may run in parallel with itself: declare order_by, or concurrency=1"
+    return (Finding(spec.name, "note", text),)
+
+
+def _limits(spec: ToolSpec, fanout: int) -> tuple[Finding, ...]:
+    """Calls that wait for others of their turn do so within the queue deadline."""
+    rounds = -(-fanout // spec.concurrency) if spec.concurrency else 1
+    if spec.order_by:
+        rounds = fanout  # all of them may touch the same thing
+    if not spec.timeout_ms:
+        return (Finding(spec.name, "note", "has no run limit: a hung handler holds its slot for ever"),)
+    if (rounds - 1) * spec.timeout_ms > spec.deadline_ms:
+        last = f"{(rounds - 1) * spec.timeout_ms / 1000:g} s"
+        text = (
+            f"{fanout} calls of one turn: the last may wait {last}, past its deadline of {spec.deadline_ms / 1000:g} s"
+        )
+        return (Finding(spec.name, "risk", text),)
+    return ()
+
+
+def _cost(tool: Tool) -> tuple[Finding, ...]:
+    """Patterns without a bound, and references without an end, are refused at registration already."""
+    keyword = find_multiplying_choice(tool.spec.schema)
+    if keyword is None and tool.signature.ways < 2:
+        return ()
+    text = (
+        f"its arguments hold choices ({keyword or 'unions'}) that lead back to themselves: each level multiplies the "
+        "cost of judging, and deeply nested arguments are refused as too_costly; choose by a tag, or not again inside"
+    )
+    return (Finding(tool.name, "note", text),)
+
+
+def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
+    """A mutating call may become unknown; who could tell then what happened?"""
+    if tool.spec.rerun_absent:
+        return (_rerunning(tool, forwards=forwards),)
+    if tool.spec.effect is Effect.READ or tool.readback:
+        return ()
+    if tool.spec.effect is Effect.IDEMPOTENT and not forwards:
+        text = "is called idempotent, but its handler mentions no idempotency key; is it so by nature?"
+        return (Finding(tool.name, "note", text),)
+    if tool.spec.effect is Effect.MUTATING and not forwards:
+        text = "has neither a reconcile nor a key that downstream sees: an unknown call needs a person"
+        return (Finding(tool.name, "risk", text),)
+    return ()
+
+
+def _rerunning(tool: Tool, *, forwards: bool) -> Finding:
+    if not tool.readback:
+        return Finding(tool.name, "risk", "says rerun_absent and has no reconcile that could find nothing")
+    text = "runs again what its reconcile does not find: a paused attempt that goes on later is a second effect"
+    return Finding(
+        tool.name, "note" if forwards else "risk", text if forwards else f"{text}; forward the key or the fence"
+    )
+
+
+def _mentions(handler: Any, words: set[str]) -> bool:
+    """Whether the handler's own code, inner functions included, uses one of these attributes."""
+    return isinstance(handler, FunctionType) and _names(handler.__code__, words)
+
+
+def _names(code: CodeType, words: set[str]) -> bool:
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return bool(words & set(code.co_names)) or any(_names(part, words) for part in inner)

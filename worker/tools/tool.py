@@ -1,0 +1,277 @@
+"""One tool: a handler with what was declared about it. Decides which declarations make sense together.
+
+Knows no store but the spec's shape, and nothing of how handlers are run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from tenacity.stop import stop_base
+from tenacity.wait import wait_base
+
+from ...store.model.outcomes import Failure
+from ...store.model.specs import Effect, ToolSpec
+from ...store.model.times import seconds
+from .errors import BadTool
+from .results import DEFAULT_LIMIT
+from .retries import Retry, read_retry
+from .signature import CONTEXT, Signature, read_signature
+
+if TYPE_CHECKING:
+    from .registry import Registry
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+_WORD = re.compile(r"\S{1,200}\Z")
+_PLACE = re.compile(r"[A-Za-z0-9_.-]+\.\S+\Z")
+_PATH = re.compile(r"[.:]")
+Handler = Callable[..., Any] | Callable[..., Awaitable[Any]]
+
+
+class Isolation(StrEnum):
+    """Where a handler runs."""
+
+    THREAD = "thread"
+    """In the slot's thread. It cannot be stopped: at the run limit it is given up and its late word still counts."""
+    ASYNC = "async"
+    """On the process's one event loop, many at once. At the run limit its task is cancelled."""
+    PROCESS = "process"
+    """In a process of its own, killed hard at the run limit."""
+
+
+class SecretResult(TypedDict, total=False):
+    """What may be declared of a secret result field. opens_in: argument fields, each ``tool.field``."""
+
+    opens_in: list[str] | tuple[str, ...]
+
+
+class ToolOptions(TypedDict, total=False):
+    """What may be declared; times are seconds.
+
+    schema: JSON Schema 2020-12 in place of the signature's; its patterns are ECMA-262, without look-around,
+    backreferences and counts above 1000.
+    effect: ``read``, ``idempotent`` or ``mutating`` (the default).
+    timeout: run limit of one attempt (20), None for none. deadline: from the first queueing on (600). Each time is at
+    least a millisecond.
+    concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
+    one. after: tools whose calls of the same turn must succeed first: those before it in its submission, and those
+    stored already; so submit a turn whole, or in call order. hold_duplicates: equal arguments under another call key
+    wait for a person.
+    approval: ``never``, ``always``, or ``hook``: the registry's authorize hook decides; a worker without one does not
+    start. secret, secret_result: fields that are stored encrypted. A sealed value of a result is opened again only in
+    argument fields that it names: ``secret_result={"token": {"opens_in": ["fetch.token"]}}``.
+    begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.
+    rerun_absent: run again where the reconcile says that it did not happen. Two effects are possible where the lost
+    attempt is still at work somewhere: its process paused, or its request on the way. So the reconcile is first asked
+    when that process is known to be gone, or ten minutes after the call became unknown.
+    accepts: other versions whose calls may run here; all whose arguments fit the schema where it is left out.
+    result_limit: bytes of a result that are stored.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    effect: Effect | Literal["read", "idempotent", "mutating"]
+    timeout: float | None
+    concurrency: int | None
+    retry: Retry | int | stop_base | wait_base
+    deadline: float
+    queue: str
+    order_by: str | tuple[str, ...]
+    after: str | tuple[str, ...]
+    approval: Literal["never", "always", "hook"]
+    approval_lifetime: float
+    secret: str | tuple[str, ...]
+    secret_result: str | tuple[str, ...] | dict[str, SecretResult]
+    begins: bool
+    isolation: Isolation | Literal["thread", "async", "process"]
+    version: str
+    accepts: str | tuple[str, ...]
+    not_started: tuple[type[BaseException], ...]
+    rerun_absent: bool
+    hold_duplicates: bool
+    result_limit: int
+
+
+class Tool:
+    """A registered handler; calling it calls the function, as in any test.
+
+    Attributes:
+        spec: what is published about it.
+        readback: the function given to `reconcile`, or None.
+        home: the registry that it was made in, or first given to; its hook goes with the tool.
+    """
+
+    def __init__(self, handler: Handler, options: ToolOptions) -> None:
+        _refuse_strange(handler, options)
+        self.handler = handler
+        self.is_async = inspect.iscoroutinefunction(handler)
+        self.signature: Signature = read_signature(handler, options.get("schema"))
+        self.isolation = _isolation(options, is_async=self.is_async)
+        self.retry = read_retry(options.get("retry"))
+        self.not_started = options.get("not_started", ())
+        self.accepts = _words(options["accepts"]) if "accepts" in options else None
+        self.result_limit = options.get("result_limit", DEFAULT_LIMIT)
+        self.readback: Handler | None = None
+        self.readback_takes_call = False
+        self.home: Registry | None = None
+        self.spec = _spec(handler, options, self.signature, self.retry)
+        self.__doc__ = handler.__doc__
+        self.__name__ = getattr(handler, "__name__", self.spec.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.handler(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name} ({self.spec.effect})>"
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def has_secrets(self) -> bool:
+        return bool(self.spec.secret or self.spec.secret_result)
+
+    def reconcile(self, function: Handler) -> Handler:
+        """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
+
+        It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or
+        anything else where it cannot tell: then it is asked again, after 1 s and twice as long each time, up to ten
+        minutes. It runs where the handler runs, for as long as the handler may, at most 5 minutes (60 s
+        without a ``timeout``).
+        """
+        if self.readback is not None:
+            raise BadTool(f"tool {self.name}: it has a reconcile already")
+        self.readback = function
+        self.readback_takes_call = CONTEXT in inspect.signature(function).parameters
+        self.spec = replace(self.spec, reads_back=True)
+        return function
+
+    @property
+    def served(self) -> tuple[str, str, tuple[str, ...]]:
+        """Its name, its version, and the other versions whose calls it takes, ``*`` for all."""
+        return self.name, self.spec.version, ("*",) if self.accepts is None else self.accepts
+
+    def accepts_version(self, version: str) -> bool:
+        return version == self.spec.version or self.accepts is None or version in self.accepts
+
+    def named(self, arguments: Any) -> dict[str, Any] | Failure:
+        """The arguments by name, or the refusal of anything else. (A custom tool's text is its argument ``input``.)"""
+        return arguments if isinstance(arguments, dict) else Failure("invalid_arguments", "expected an object")
+
+
+def _refuse_strange(handler: Handler, options: ToolOptions) -> None:
+    """What a type checker would have said; a misspelt option must not leave a tool without its limit."""
+    if strange := sorted(options.keys() - ToolOptions.__annotations__.keys()):
+        raise BadTool(f"there is no option {', '.join(strange)}; see `ToolOptions` for those that there are")
+    if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
+        raise BadTool("a tool returns its result; a generator yields many")
+
+
+def _isolation(options: ToolOptions, *, is_async: bool) -> Isolation:
+    try:
+        chosen = Isolation(options.get("isolation", Isolation.ASYNC if is_async else Isolation.THREAD))
+    except ValueError:
+        raise BadTool(f"isolation is 'thread', 'async' or 'process', not {options['isolation']!r}") from None
+    if chosen is Isolation.ASYNC and not is_async:
+        raise BadTool("isolation='async' needs an async function: another one would stop the whole event loop")
+    if chosen is Isolation.THREAD and is_async:
+        raise BadTool("isolation='thread' is for plain functions; an async one runs on the event loop or in a process")
+    return chosen
+
+
+def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: Retry) -> ToolSpec:
+    name = options.get("name") or str(getattr(handler, "__name__", ""))
+    if not _NAME.match(name):
+        raise BadTool(f"tool {name!r}: its name needs 1 to 64 letters, digits, '_', '.' or '-'")
+    spec = ToolSpec(
+        name=name,
+        schema=signature.schema,
+        description=options.get("description") or signature.description,
+        version=options.get("version", "1"),
+        effect=_effect(name, options),
+        timeout_ms=_run_limit_ms(name, options.get("timeout", 20)),
+        max_attempts=retry.attempts,
+        deadline_ms=_ms(name, "deadline", options.get("deadline", 600)),
+        queue=options.get("queue", "default"),
+        concurrency=options.get("concurrency"),
+        order_by=_words(options.get("order_by", ())),
+        after=_words(options.get("after", ())),
+        approval=options.get("approval", "never"),
+        approval_ms=_ms(name, "approval_lifetime", options.get("approval_lifetime", 86_400)),
+        secret=_words(options.get("secret", ())),
+        secret_result=_words(options.get("secret_result", ())),
+        opens_in=_opens_in(name, options.get("secret_result", ())),
+        begins=options.get("begins", False),
+        rerun_absent=options.get("rerun_absent", False),
+        hold_duplicates=options.get("hold_duplicates", False),
+    )
+    _check(spec, takes_call=signature.takes_call)
+    return spec
+
+
+def _check(spec: ToolSpec, *, takes_call: bool) -> None:
+    known = spec.schema.get("properties", {})
+    for option, fields in (("order_by", spec.order_by), ("secret", spec.secret)):
+        missing = [name for name in fields if _PATH.split(name)[0] not in known]
+        if missing:
+            raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
+    if lanes := {_PATH.split(name)[0] for name in spec.order_by} & {name.split(".")[0] for name in spec.secret}:
+        raise BadTool(f"tool {spec.name}: order_by names {', '.join(sorted(lanes))}, which is secret: lanes are not")
+    for option, word in (("queue", spec.queue), ("version", spec.version)):
+        if not isinstance(word, str) or not _WORD.match(word):
+            raise BadTool(f"tool {spec.name}: {option} {word!r} is no text without spaces")
+    if spec.concurrency is not None and not isinstance(spec.concurrency, int):
+        raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency!r} is no whole number")
+    if spec.concurrency is not None and spec.concurrency < 1:
+        raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency} would never run it")
+    if spec.approval not in {"never", "always", "hook"}:
+        raise BadTool(f"tool {spec.name}: approval is 'never', 'always' or 'hook', not {spec.approval!r}")
+    if spec.begins and not takes_call:
+        raise BadTool(f"tool {spec.name}: begins=True needs the parameter 'call', to say call.begin()")
+    if spec.after and spec.name in spec.after:
+        raise BadTool(f"tool {spec.name}: it cannot come after itself")
+
+
+def _effect(name: str, options: ToolOptions) -> Effect:
+    try:
+        return Effect(options.get("effect", Effect.MUTATING))
+    except ValueError:
+        raise BadTool(f"tool {name}: effect is 'read', 'idempotent' or 'mutating', not {options['effect']!r}") from None
+
+
+def _run_limit_ms(name: str, given: float | None) -> int:
+    try:
+        return 0 if given is None else _ms(name, "timeout", given)
+    except BadTool as error:
+        raise BadTool(f"{error}; timeout=None is no limit") from None
+
+
+def _ms(name: str, option: str, given: float) -> int:
+    try:
+        return round(seconds(option, given) * 1000)
+    except ValueError as error:
+        raise BadTool(f"tool {name}: {error}") from None
+
+
+def _opens_in(name: str, given: object) -> dict[str, tuple[str, ...]]:
+    """Where a sealed value of a result is opened again, by result field."""
+    opens: dict[str, tuple[str, ...]] = {}
+    for field, declared in given.items() if isinstance(given, dict) else ():
+        if not isinstance(declared, dict) or declared.keys() - SecretResult.__annotations__.keys():
+            raise BadTool(f"tool {name}: secret_result {field!r} takes {{'opens_in': ['tool.field', ...]}}")
+        places = _words(declared.get("opens_in", ()))
+        if strange := [place for place in places if not isinstance(place, str) or not _PLACE.match(place)]:
+            raise BadTool(f"tool {name}: opens_in {strange[0]!r} is no 'tool.field'")
+        opens[field] = places
+    return opens
+
+
+def _words(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
