@@ -14,35 +14,35 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from ..store.model.plain import visible
-from . import render, standard_streams
 from .exit_codes import ExitCode, code_of, explain
-from .told_to_end import told_to_end
+from .server.termination import told_to_end
+from .views import render, stdio
 
 MODULES = (
-    "demo",
-    "up",
-    "work",
-    "consume",
-    "submit",
-    "decode",
-    "wait",
-    "calls",
-    "call",
-    "stats",
-    "aborted",
-    "workers",
-    "tail",
-    "replay",
-    "resolve",
-    "retry",
-    "cancel",
-    "approvals",
-    "recover",
-    "doctor",
-    "metrics",
-    "tools",
-    "keys",
-    "purge",
+    "run.demo",
+    "run.up",
+    "run.work",
+    "run.consume",
+    "run.submit",
+    "run.decode",
+    "run.wait",
+    "calls.calls",
+    "calls.call",
+    "store.stats",
+    "calls.aborted",
+    "store.workers",
+    "calls.tail",
+    "run.replay",
+    "operators.resolve",
+    "operators.retry",
+    "operators.cancel",
+    "operators.approvals",
+    "operators.recover",
+    "store.doctor",
+    "store.metrics",
+    "tools.tools",
+    "store.keys",
+    "operators.purge",
 )
 """In the order of `--help`: first what runs things, then what looks, then what acts."""
 
@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"toolonce {version('toolonce')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in MODULES:
-        module = import_module(f".{name}", __package__)
+        module = import_module(f".commands.{name}", __package__)
         known = set(commands.choices)
         module.add_parser(commands)
         for added in commands.choices.keys() - known:
@@ -75,7 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing that can be explained in a line leaves a traceback."""
-    standard_streams.prepare()
+    stdio.prepare()
     try:
         args = build_parser().parse_args(arguments)
         with told_to_end():
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
-        standard_streams.give_up_output()
+        stdio.give_up_output()
         return ExitCode.DONE
 
 
@@ -99,7 +99,7 @@ def _guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         if code_or_none is None:
             raise
         if isinstance(error, OSError):
-            standard_streams.give_up_output()
+            stdio.give_up_output()
         render.say(f"toolonce: {' '.join(explain(error).split())}")
         return code_or_none
 

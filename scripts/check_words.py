@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RECORDED = ("tests/data/", "ops/transcripts/")
+RECORDED = ("tests/data/", "ops/demo/transcripts/")
 TRACES = {
     "a path of one machine": re.compile(r"(?<![\w./$}<-])/(?:work|root|home|Users|mnt)/[\w.-]+"),
     "a package host or index": re.compile(

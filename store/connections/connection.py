@@ -270,7 +270,7 @@ def unsafe(error: ResponseError) -> ResponseError | StoreUnsafe | StoreUnavailab
 def refused(error: RedisError) -> str:
     """What a server says that is there and does not do what we ask, and what helps where we know it."""
     if isinstance(error, NoPermissionError):
-        return f"Redis refuses: {error}; give this user the rights of its role, see ops/users.acl"
+        return f"Redis refuses: {error}; give this user the rights of its role, see ops/deploy/users.acl"
     return f"Redis refuses: {error}"
 
 

@@ -1,6 +1,7 @@
 """What submissions log: calls answered from the store, and conflicts. Never arguments or values.
 
-Each line carries its facts as fields (`extra`), so that handlers may count them; `toolonce.ops.counting` does.
+Each line carries its facts as fields (`extra`), so that handlers may count them;
+`toolonce.ops.metrics.harness_metrics` does.
 """
 
 from __future__ import annotations

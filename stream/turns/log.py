@@ -1,6 +1,7 @@
 """What decoders log: turns that ended badly. Never arguments or text.
 
-Each line carries its facts as fields (`extra`), so that handlers may count them; `toolonce.ops.counting` does.
+Each line carries its facts as fields (`extra`), so that handlers may count them;
+`toolonce.ops.metrics.harness_metrics` does.
 """
 
 from __future__ import annotations

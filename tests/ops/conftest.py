@@ -10,8 +10,8 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
-from toolonce.ops import server_process
-from toolonce.ops.data_folder import DataFolder
+from toolonce.ops.server import server_process
+from toolonce.ops.server.data_folder import DataFolder
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The roles of ops/users.acl on a real server: each can do its work, and nothing of the others'."""
+"""The roles of ops/deploy/users.acl on a real server: each can do its work, and nothing of the others'."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolonce.store.connections.connection import Patience
 from toolonce.store.model.errors import StoreUnavailable
 
 OPS = Path(__file__).parent.parent.parent / "ops"
-TRANSCRIPT = OPS / "transcripts" / "weather.anthropic.sse"
+TRANSCRIPT = OPS / "demo" / "transcripts" / "weather.anthropic.sse"
 APP = """
 from toolonce.worker.tools.registry import Registry
 tools = Registry()
@@ -47,7 +47,7 @@ class Guarded(RealServer):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     acl = tmp_path_factory.mktemp("acl") / "users.acl"
-    acl.write_text((OPS / "users.acl").read_text())
+    acl.write_text((OPS / "deploy" / "users.acl").read_text())
     with Guarded(aclfile=str(acl)) as running:
         yield running
 
@@ -91,7 +91,7 @@ def test_a_user_without_the_rights_is_told_which_role_gives_them(server: Guarded
 
     assert said.code == 3
     assert said.err.startswith("toolonce: Redis refuses: ")
-    assert "ops/users.acl" in said.err
+    assert "ops/deploy/users.acl" in said.err
 
 
 @pytest.mark.parametrize("user", ["inbox-acme", "worker", "operator"])

@@ -7,7 +7,7 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
-from toolonce.ops import listing
+from toolonce.ops.options import listing
 
 
 def test_calls_of_all_states_are_listed_newest_first(scene: LiveScene, toolonce: CommandLine) -> None:

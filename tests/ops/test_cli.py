@@ -133,7 +133,7 @@ def test_a_command_that_the_server_refuses_is_one_line(toolonce: CommandLine) ->
 
 @pytest.mark.parametrize("words", [["decode"], ["submit", "--scope", "s", "--redis", "unix:///nowhere"]])
 def test_a_turn_that_ended_badly_is_told_once(words: list[str]) -> None:
-    cut = Path(__file__).parents[2] / "ops" / "transcripts" / "cut.anthropic.sse"
+    cut = Path(__file__).parents[2] / "ops" / "demo" / "transcripts" / "cut.anthropic.sse"
     with Child.python("-m", "toolonce.ops", *words, str(cut)) as child:
         assert child.wait() == 1
 

@@ -14,7 +14,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from toolonce.ops.cli import build_parser
-from toolonce.ops.durations import seconds
+from toolonce.ops.options.durations import seconds
 from toolonce.store.model.specs import ToolSpec
 
 ROOT = Path(__file__).parent.parent.parent

@@ -15,10 +15,10 @@ from tests.support.scene import spec
 from tests.support.sentinel import free_port
 from tests.support.sick import IN_A_READING, ON_A_SERVER, worker
 from tests.support.wait import wait_until
-from toolonce.ops.doctor import examine, verdict
+from toolonce.ops.commands.store.doctor import examine, verdict
 from toolonce.ops.exit_codes import ExitCode
-from toolonce.ops.findings import Finding, Severity
-from toolonce.ops.vitals import take
+from toolonce.ops.health.findings import Finding, Severity
+from toolonce.ops.health.health_snapshot import take
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.replication import note_replicas
 

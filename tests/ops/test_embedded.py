@@ -15,16 +15,16 @@ from redis.retry import Retry
 
 from tests.support.processes import Child
 from tests.support.wait import wait_until
-from toolonce.ops import embedded
-from toolonce.ops.data_folder import SOCKET_PATH_BYTES, DataFolder
-from toolonce.ops.embedded import EmbeddedServer, ensure_server
 from toolonce.ops.errors import ServerNotStarted
+from toolonce.ops.server import embedded
+from toolonce.ops.server.data_folder import SOCKET_PATH_BYTES, DataFolder
+from toolonce.ops.server.embedded import EmbeddedServer, ensure_server
 from toolonce.store.connections.project import user_folder
 
 USE = """
 import sys
 from pathlib import Path
-from toolonce.ops.embedded import ensure_server
+from toolonce.ops.server.embedded import ensure_server
 print("ready", flush=True)
 sys.stdin.readline()
 server = ensure_server(Path(sys.argv[1]))
@@ -36,7 +36,7 @@ server.stop()
 FORK = """
 import os, sys
 from pathlib import Path
-from toolonce.ops.embedded import ensure_server
+from toolonce.ops.server.embedded import ensure_server
 server = ensure_server(Path(sys.argv[1]))
 if (child := os.fork()) == 0:
     server.stop()

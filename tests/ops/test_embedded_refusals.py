@@ -15,10 +15,10 @@ import pytest
 import redis
 
 from tests.support.wait import wait_until
-from toolonce.ops.data_folder import DataFolder, open_folder
-from toolonce.ops.embedded import ensure_server
 from toolonce.ops.errors import DataFolderRefused, EmbeddedServerError, NoServerBinary, ServerNotStarted
-from toolonce.ops.server_binary import Maker, choose_binary
+from toolonce.ops.server.data_folder import DataFolder, open_folder
+from toolonce.ops.server.embedded import ensure_server
+from toolonce.ops.server.server_binary import Maker, choose_binary
 
 
 def refusal(data_dir: Path, kind: type[EmbeddedServerError] = DataFolderRefused) -> str:

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.processes import Child
 from tests.support.wait import wait_until
-from toolonce.ops.embedded import transient_server
+from toolonce.ops.server.embedded import transient_server
 
 USE = """
 import os, signal, sys
-from toolonce.ops.embedded import transient_server
+from toolonce.ops.server.embedded import transient_server
 server = transient_server()
 if sys.argv[1] == "revived":
     os.kill(server.process_id, signal.SIGKILL)

@@ -6,6 +6,6 @@ from tests.support.processes import Child
 
 
 def test_the_three_cities_are_asked_both_ways_and_both_times_are_told() -> None:
-    with Child.python("-m", "toolonce.ops.example_three_cities") as example:
+    with Child.python("-m", "toolonce.ops.examples.three_cities") as example:
         example.wait_for_line(r"one after the other [\d.]+ s, at once [\d.]+ s: Oslo.*Rome.*Lima")
         assert example.wait() == 0

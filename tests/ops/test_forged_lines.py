@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
-from toolonce.ops import render
-from toolonce.ops.logs import ForEyes, JsonLines
+from toolonce.ops.views import render
+from toolonce.ops.views.logs import ForEyes, JsonLines
 from toolonce.store.model.plain import visible
 from toolonce.stream import TurnDecoder
 

@@ -13,9 +13,9 @@ import pytest
 import redis
 
 from tests.support.wait import wait_until
-from toolonce.ops import server_process
-from toolonce.ops.embedded import EmbeddedServer, ensure_server
-from toolonce.ops.keeper import kept_up
+from toolonce.ops.server import server_process
+from toolonce.ops.server.embedded import EmbeddedServer, ensure_server
+from toolonce.ops.server.server_supervisor import kept_up
 
 
 def kill(server: EmbeddedServer) -> int:

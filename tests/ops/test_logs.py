@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
-from toolonce.ops.logs import ForEyes, JsonLines
+from toolonce.ops.views.logs import ForEyes, JsonLines
 from toolonce.store.model.specs import Effect
 from toolonce.store.operations.runs import Run
 from toolonce.worker.execution.log_context import working_on

@@ -17,14 +17,14 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
 from tests.support.wait import wait_until
-from toolonce.ops.counting import NAMES_MOST, CountingHandler, count_logs
-from toolonce.ops.event_metrics import EventMetrics
-from toolonce.ops.events import Event
+from toolonce.ops.metrics.event_metrics import EventMetrics
+from toolonce.ops.metrics.events import Event
+from toolonce.ops.metrics.harness_metrics import NAMES_MOST, CountingHandler, count_logs
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
 
-TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "transcripts"
+TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "demo" / "transcripts"
 APP = """
 import time
 from pathlib import Path

@@ -16,7 +16,7 @@ from tests.support.command_line import CommandLine
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import spec
-from toolonce.ops.embedded import EmbeddedServer, ensure_server, project_server
+from toolonce.ops.server.embedded import EmbeddedServer, ensure_server, project_server
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.project import FOLDER, find_project, user_folder
 from toolonce.store.model.errors import StoreMisuse

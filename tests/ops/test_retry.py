@@ -105,7 +105,7 @@ def test_of_two_operators_one_wins_and_the_other_is_told_what_happened(
     monkeypatch.setenv("TOOLONCE_ACTOR", "bob")
     toolonce("resolve", run.call, "--succeeded", "1", "--reason", "found it")
     monkeypatch.setenv("TOOLONCE_ACTOR", "alice")
-    monkeypatch.setattr("toolonce.ops.targets.get_record", lambda *_: stale)
+    monkeypatch.setattr("toolonce.ops.options.selection.get_record", lambda *_: stale)
 
     said = toolonce("retry", run.call, "--reason", "r", "--yes")
 
@@ -124,7 +124,7 @@ def test_a_word_about_an_earlier_attempt_does_not_reach_a_later_one(
     stale = scene.record(run.call)
     toolonce("retry", run.call, "--reason", "bob", "--yes")
     later = scene.lost(scene.take(lease_ms=1))
-    monkeypatch.setattr("toolonce.ops.targets.get_record", lambda *_: stale)
+    monkeypatch.setattr("toolonce.ops.options.selection.get_record", lambda *_: stale)
 
     said = toolonce("retry", run.call, "--reason", "r", "--yes")
 

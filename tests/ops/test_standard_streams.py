@@ -11,7 +11,7 @@ from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.processes import Child
 from tests.support.redis_server import RealServer
-from toolonce.ops import render
+from toolonce.ops.views import render
 
 
 def said(words: str, redirection: str, env: dict[str, str] | None = None) -> tuple[int, str]:

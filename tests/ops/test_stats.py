@@ -7,7 +7,7 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
-from toolonce.ops import rates
+from toolonce.ops.metrics import rates
 
 
 def test_the_counts_add_up_and_name_every_state_tool_and_queue(scene: LiveScene, toolonce: CommandLine) -> None:

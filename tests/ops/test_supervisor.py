@@ -22,11 +22,11 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.ops.cli import build_parser
-from toolonce.ops.durations import seconds
+from toolonce.ops.options.durations import seconds
 from toolonce.store.model.specs import ToolSpec
 
 OPS = Path(__file__).parent.parent.parent / "ops"
-CONFIG = OPS / "supervisord.conf"
+CONFIG = OPS / "deploy" / "supervisord.conf"
 APP = """
 import time
 from pathlib import Path
@@ -136,12 +136,12 @@ def test_supervisor_waits_longer_than_the_workers_own_grace() -> None:
     assert worker["stopsignal"] == "TERM"
 
 
-@pytest.mark.parametrize("unit", sorted(path.name for path in (OPS / "systemd").iterdir()))
+@pytest.mark.parametrize("unit", sorted(path.name for path in (OPS / "deploy" / "systemd").iterdir()))
 def test_systemd_accepts_the_units(unit: str, tmp_path: Path) -> None:
     verifier = shutil.which("systemd-analyze")
     if verifier is None:
         pytest.skip("systemd-analyze is not installed")
-    text = (OPS / "systemd" / unit).read_text().replace("/srv/toolonce/venv/bin/toolonce", "/bin/true")
+    text = (OPS / "deploy" / "systemd" / unit).read_text().replace("/srv/toolonce/venv/bin/toolonce", "/bin/true")
     (tmp_path / unit).write_text(text)
     command = [verifier, "verify", "--man=no", str(tmp_path / unit)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -150,9 +150,9 @@ def test_systemd_accepts_the_units(unit: str, tmp_path: Path) -> None:
     assert ran.returncode == 0
 
 
-@pytest.mark.parametrize("unit", sorted(path.name for path in (OPS / "systemd").iterdir()))
+@pytest.mark.parametrize("unit", sorted(path.name for path in (OPS / "deploy" / "systemd").iterdir()))
 def test_each_unit_starts_a_command_that_exists_and_may_drain(unit: str) -> None:
-    lines = (OPS / "systemd" / unit).read_text().splitlines()
+    lines = (OPS / "deploy" / "systemd" / unit).read_text().splitlines()
     given = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     words = given["ExecStart"].replace("${TOOLONCE_TOOLS}", "app:tools").split()
 

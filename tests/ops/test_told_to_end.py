@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.processes import Child
 from tests.support.wait import wait_until
-from toolonce.ops import server_process
-from toolonce.ops.data_folder import DataFolder
-from toolonce.ops.embedded import EmbeddedServer, ensure_server
+from toolonce.ops.server import server_process
+from toolonce.ops.server.data_folder import DataFolder
+from toolonce.ops.server.embedded import EmbeddedServer, ensure_server
 
 
 def served(data_dir: Path) -> DataFolder:
@@ -38,7 +38,7 @@ def test_the_embedded_server_ends_with_the_command_that_was_its_last_user(data_d
 
 FINALISED = """
 import os, signal, sys, time
-from toolonce.ops.told_to_end import told_to_end
+from toolonce.ops.server.termination import told_to_end
 class Finalised:
     def __del__(self):
         os.kill(os.getpid(), int(sys.argv[1]))
@@ -48,7 +48,7 @@ with told_to_end():
 """
 WHOLE = """
 import os, sys
-from toolonce.ops.told_to_end import told_to_end, uninterrupted
+from toolonce.ops.server.termination import told_to_end, uninterrupted
 with told_to_end():
     with uninterrupted():
         os.kill(os.getpid(), int(sys.argv[1]))
@@ -69,7 +69,7 @@ def test_a_signal_that_comes_while_an_object_is_finalised_is_not_lost(number: si
 def test_another_exit_in_a_finaliser_is_no_signal(code: int) -> None:
     program = (
         "import sys, threading\n"
-        "from toolonce.ops.told_to_end import told_to_end\n"
+        "from toolonce.ops.server.termination import told_to_end\n"
         "class Finalised:\n"
         "    def __del__(self): sys.exit(int(sys.argv[1]))\n"
         "with told_to_end():\n"
@@ -94,7 +94,7 @@ def test_a_signal_in_the_middle_of_a_step_that_must_be_whole_is_heard_at_its_end
 
 
 def test_a_server_that_nobody_ended_ends_with_the_process(data_dir: Path) -> None:
-    code = "import sys; from pathlib import Path; from toolonce.ops.embedded import ensure_server; "
+    code = "import sys; from pathlib import Path; from toolonce.ops.server.embedded import ensure_server; "
     with Child.python("-c", f"{code} ensure_server(Path(sys.argv[1]))", str(data_dir)) as child:
         child.wait(20)
 

@@ -12,9 +12,9 @@ from tests.support.command_line import CommandLine
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from tests.support.wait import wait_until
-from toolonce.ops import recover
+from toolonce.ops.commands.operators import recover
 
-TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "transcripts"
+TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "demo" / "transcripts"
 
 
 def test_a_dead_workers_lease_is_seen_first_and_then_ended(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -123,7 +123,7 @@ def test_a_call_that_was_set_going_meanwhile_is_not_purged(
     key = scene.failed("a")
     stale = scene.record(key)
     scene.retry(key)
-    monkeypatch.setattr("toolonce.ops.targets.get_record", lambda *_: stale)
+    monkeypatch.setattr("toolonce.ops.options.selection.get_record", lambda *_: stale)
 
     said = toolonce("purge", key)
 

@@ -12,7 +12,7 @@ import yaml
 from toolonce.ops.cli import build_parser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DOCKERFILE = (ROOT / "ops" / "Dockerfile").read_text()
+DOCKERFILE = (ROOT / "ops" / "deploy" / "Dockerfile").read_text()
 
 
 def with_defaults(text: str) -> str:

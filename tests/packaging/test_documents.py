@@ -75,7 +75,7 @@ def test_the_examples_of_the_readme_run_as_printed_and_a_repeat_is_answered_from
 def offered() -> tuple[str, str]:
     """The stream that the README offers, and the dialect that its harness names (faults 30: they have to agree)."""
     text = (ROOT / "README.md").read_text("utf-8")
-    ((path, dialect),) = re.findall(r"`cp (ops/transcripts/[^.]+\.(\S+)\.sse) turn\.sse`", text)
+    ((path, dialect),) = re.findall(r"`cp (ops/demo/transcripts/[^.]+\.(\S+)\.sse) turn\.sse`", text)
     assert f'TurnDecoder("{dialect}")' in blocks()["harness.py"]
     return path, dialect
 

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("worker", "store", "stream", "ops")
-NOT_SHIPPED = {"ops/Dockerfile"}
+NOT_SHIPPED = {"ops/deploy/Dockerfile"}
 CONSTRAINTS = ROOT / "constraints.txt"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -26,7 +26,7 @@ assert ops.MINE and store.MINE and stream.MINE and worker.MINE
 print(toolonce.store.__file__)
 """
 EMBEDDED = """
-from toolonce.ops.embedded import transient_server
+from toolonce.ops.server.embedded import transient_server
 with transient_server() as server:
     print("alive", server.is_alive())
 """

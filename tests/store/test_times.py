@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.redis_server import RealServer
 from tests.support.workers import Site
-from toolonce.ops import durations
-from toolonce.ops.work import keeping
+from toolonce.ops.commands.run.work import keeping
+from toolonce.ops.options import durations
 from toolonce.store.connections.connection import Patience
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.harness import Bench, call
 from tests.support.inbox import Inbox
-from toolonce.ops import outcome_view
+from toolonce.ops.views import outcome_view
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import NotStored, State
 from toolonce.stream.inbox.consumer import Consumer

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.support.wait import wait_until
-from toolonce.ops.server_binary import choose_binary
+from toolonce.ops.server.server_binary import choose_binary
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.live_store import LiveScene
 from tests.support.scene import spec
-from toolonce.ops.vitals import Vitals
+from toolonce.ops.health.health_snapshot import Vitals
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.operations.recovery import ask_later
 from toolonce.worker.runtime.worker_status import FIELD, LISTED_S, Report

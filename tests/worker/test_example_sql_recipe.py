@@ -10,7 +10,7 @@ from tests.support.leftovers import leftover_processes
 from tests.support.processes import Child
 from tests.support.wait import wait_until
 from tests.support.workers import LEASE_MS, Site
-from toolonce.ops import example_sql_recipe as recipe
+from toolonce.ops.examples import sql_recipe as recipe
 from toolonce.store.crashpoints import VARIABLE
 from toolonce.store.model.states import State
 
@@ -23,7 +23,7 @@ def test_a_killed_worker_leaves_one_invoice_and_a_settled_call(
     site.publish(recipe.tools)
     key = site.submit("create_invoice", customer="acme", cents=990)
     command = (
-        "-m", "toolonce.ops", "work", "--tools", "toolonce.ops.example_sql_recipe:tools", "--redis", site.url,
+        "-m", "toolonce.ops", "work", "--tools", "toolonce.ops.examples.sql_recipe:tools", "--redis", site.url,
         "--namespace", site.namespace, "--lease", f"{LEASE_MS}ms",
     )  # fmt: skip
     with Child.python(*command, env={VARIABLE: point}) as doomed:
@@ -38,7 +38,7 @@ def test_a_killed_worker_leaves_one_invoice_and_a_settled_call(
 
 
 def test_the_recipe_shows_itself_when_it_is_run() -> None:
-    with Child.python("-m", "toolonce.ops.example_sql_recipe") as example:
+    with Child.python("-m", "toolonce.ops.examples.sql_recipe") as example:
         example.wait_for_line("killed after the effect: 1 invoice")
         example.wait_for_line("the call is unknown")
         example.wait_for_line(r"succeeded, \{'invoice': 1\}")
@@ -48,9 +48,9 @@ def test_the_recipe_shows_itself_when_it_is_run() -> None:
 
 def test_a_recipe_that_is_told_to_end_leaves_no_worker_behind() -> None:
     def workers() -> list[str]:
-        return [command for command in leftover_processes().values() if "example_sql_recipe:tools" in command]
+        return [command for command in leftover_processes().values() if "sql_recipe:tools" in command]
 
-    with Child.python("-m", "toolonce.ops.example_sql_recipe") as example:
+    with Child.python("-m", "toolonce.ops.examples.sql_recipe") as example:
         example.wait_for_line("killed after the effect: 1 invoice")
         wait_until(workers, description="another worker is there")
         example.signal(signal.SIGTERM)

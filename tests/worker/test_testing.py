@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolonce.ops import example_sql_recipe as recipe
+from toolonce.ops.examples import sql_recipe as recipe
 from toolonce.store.model.states import State
 from toolonce.worker import Call, NotStarted, Registry
 from toolonce.worker.testing import Fault, try_out

@@ -1,0 +1,1 @@
+"""The commands of `toolonce`, a module each, by what people want with them."""

@@ -1,0 +1,87 @@
+"""`toolonce call KEY`: all that is known of one call, and what may be done next."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...options.lookup import get_record
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import render
+from ...views.call_view import as_json, masked, progress_of, standing, time_line
+
+if TYPE_CHECKING:
+    from ....store.operations.queries import Record
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce call 3f9a2c41d07b          the first digits are enough; `toolonce calls` shows them
+toolonce call 3f9a2c41d07b --json
+"""
+
+SHAPE = (
+    "{key, idempotency_key, state, tool, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
+    "may_have_run, progress, forgotten, lease_left_ms, history, evidence, next, ...}"
+)
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "call", "Show one call: identity, arguments, state, history", examples=EXAMPLES)
+    parser.add_argument("key", metavar="KEY", help="a call key, an idempotency key, or the first digits of either")
+    add_json(parser, SHAPE)
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        found = get_record(connection, args.key)
+    if args.json:
+        render.show_json(as_json(found))
+    else:
+        show(found)
+    return 0
+
+
+def show(found: Record) -> None:
+    """The call for people."""
+    view = as_json(found)
+    render.show_pairs(
+        {
+            "call": found.key,
+            "idempotency key": view["idempotency_key"],
+            "tool": f"{view.get('tool')} (version {view.get('version')}, {view.get('effect')})",
+            "asked for by": f"scope {view.get('scope')}, turn {view.get('turn')}, id {view.get('call_id', 'none')}",
+            "arguments": "forgotten" if view["forgotten"] else render.json_line(view["arguments"]),
+            "state": render.state(found.state).append(standing(found).removeprefix(found.state)),
+            "attempt": f"{view.get('attempt', 0)} of {view.get('attempt_limit', '?')}, fence {found.fence}",
+            **_answer(found),
+        }
+    )
+    _section("history", ("when", "what", "move", "by, why"), time_line(found))
+    evidence = [(render.json_line(item),) for item in view["evidence"]]
+    _section("evidence (came too late to count)", ("what came",), evidence)
+    _section("next", ("what may be done",), [(step,) for step in view["next"]])
+
+
+def _answer(found: Record) -> dict[str, object]:
+    lines: dict[str, object] = {}
+    if "result" in found.stored and found.state == "succeeded":
+        lines["value"] = render.json_line(masked(found.stored["result"]))
+    if found.state == "unknown" and (heard := found.stored.get("heard")):
+        lines["read-back"] = f"asked {found.stored.get('asked', 0)} times; the last: {heard}"
+    if failure := found.failure:
+        lines["error"] = f"{failure.code}: {failure.message}"
+    if said := progress_of(found.stored):
+        share = "" if said["fraction"] is None else f"{said['fraction']:.0%} "
+        lines["last progress"] = f"{share}{said['message']}".rstrip()
+    for name, title in (("marks", "marks"), ("worker", "worker"), ("settled_by", "settled by")):
+        if found.stored.get(name):
+            lines[title] = found.stored[name]
+    return lines
+
+
+def _section(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    if rows:
+        print()
+        render.show_table(columns, rows, title=title)

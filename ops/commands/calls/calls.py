@@ -1,0 +1,88 @@
+"""`toolonce calls`: which calls there are, a page at a time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ....store.operations.queries import FIND_MOST
+from ...options.listing import Listing, add_filters, listing, page_size, server_now, wanted
+from ...options.lookup import KEY_DIGITS, SHOWN_DIGITS
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import render
+
+if TYPE_CHECKING:
+    from ....store.operations.queries import Row
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce calls                                    the newest calls of all states
+toolonce calls --state unknown                    the calls in doubt: each needs a person, or the tool's read-back
+toolonce calls --state failed --tool pay --since 1h --json
+toolonce calls --error timeout --worker host-7    failed there, with that word in the error
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "calls", "List calls by state, newest first", examples=EXAMPLES)
+    add_filters(parser)
+    parser.add_argument("--oldest", action="store_true", help="oldest first")
+    parser.add_argument("--limit", type=page_size, default=50, metavar="N", help="calls on a page (50)")
+    parser.add_argument("--cursor", help="go on where a page ended")
+    add_json(parser, "{calls: [{key, state, entered_at, tool, scope, turn, error, ...}], looked_at, next}")
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        wish = replace(wanted(args, connection), newest_first=not args.oldest, cursor=args.cursor)
+        found = listing(connection, wish, limit=args.limit)
+        now = server_now(connection)
+    if args.json:
+        rows = [row_json(row) for row in found.rows]
+        render.show_json({"calls": rows, "looked_at": found.looked_at, "next": found.next})
+    else:
+        # Beyond the reach of a search by first digits, only whole keys can be typed again.
+        far = bool(args.cursor or args.older_than) or found.looked_at > FIND_MOST
+        _show(found, now, connection.place, digits=KEY_DIGITS if far else SHOWN_DIGITS)
+    return 0
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """A row for programs; times are ms of Redis time."""
+    fields: dict[str, Any] = dict(row.fields)
+    for name in ("position", "attempt", "fence", "admitted_at", "not_before", "asked"):
+        if name in fields:
+            fields[name] = int(fields[name])
+    error = json.loads(fields.pop("error", "") or "null")
+    return {"key": row.key, "state": row.state, "entered_at": row.entered_at, **fields, "error": error}
+
+
+def _show(found: Listing, now: int, place: str, *, digits: int) -> None:
+    if not found.rows:
+        render.say(f"no such calls in {place}" if found.next is None else f"none among {found.looked_at} calls")
+    else:
+        columns = ("call", "state", "for", "tool", "scope", "attempt", "what is known")
+        render.show_table(columns, (_cells(row, now, digits=digits) for row in found.rows))
+        render.say(f"all about one: toolonce call {found.rows[0].key[:digits]}")
+    if found.next:
+        render.say(f"there may be more: --cursor {found.next}")
+
+
+def _cells(row: Row, now: int, *, digits: int) -> tuple[object, ...]:
+    got = row.fields.get
+    shown = row.key[:digits]
+    since = render.age(now - row.entered_at)
+    return shown, render.state(row.state), since, got("tool"), got("scope"), got("attempt"), _known(row)
+
+
+def _known(row: Row) -> str:
+    error = json.loads(row.fields.get("error") or "null")
+    if row.state.is_settled or row.state == "unknown":
+        return render.brief(f"{error['code']}: {error['message']}") if error else ""
+    words = [row.fields.get("reason", ""), "stop asked for" if row.fields.get("cancel_requested") else ""]
+    if ahead := row.fields.get("waits_for"):
+        words.append(f"behind {ahead[:SHOWN_DIGITS]} ({row.fields.get('waits_for_state') or 'gone'})")
+    return ", ".join(word for word in words if word)

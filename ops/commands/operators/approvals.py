@@ -1,0 +1,74 @@
+"""`toolonce approve` and `toolonce deny`: a person's decision on calls that are held for it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ....store.model.states import State
+from ....store.operations.operators import Done, Question, Word, approve, deny
+from ...options import actor, selection
+from ...options.parser import add_json, command
+from ...options.selection import Plan
+from ...options.settings import open_store
+from ...views import render
+from ...views.call_view import masked
+
+if TYPE_CHECKING:
+    from ....store.operations.queries import Record
+    from ...options.parser import Subparsers
+
+APPROVE = """
+toolonce approve 3f9a2c41d07b                     shows the call and asks
+toolonce approve 3f9a2c41d07b... --yes --reason 'ticket 812'
+"""
+DENY = """
+toolonce deny 3f9a2c41d07b --reason 'not this customer'
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    for name, summary, examples in (
+        ("approve", "Let held calls run, once, with exactly these arguments", APPROVE),
+        ("deny", "Refuse held calls; the model is told", DENY),
+    ):
+        parser = command(subparsers, name, summary, examples=examples)
+        selection.add_options(parser)
+        actor.add_options(parser)
+        add_json(parser, selection.SHAPE)
+        parser.set_defaults(decision=name)
+
+
+def run(args: argparse.Namespace) -> int:
+    decide = approve if args.decision == "approve" else deny
+    with open_store(args) as connection:
+        plans = [plan(call, args.decision) for call in selection.records(args, connection, (State.HELD,))]
+        if not args.dry_run and args.decision == "approve" and any(one.will for one in plans) and not _shown(args):
+            _show_arguments(args, plans)
+            selection.confirm(args, "let them run?")
+
+        def act(one: Plan, word: Word) -> Done:
+            shown = Question(one.call.stored.get("reason", ""), one.call.fence)
+            return connection.run(decide(connection.space, one.call.key, one.call.stored["ikey"], word, shown=shown))
+
+        return selection.carry_out(args, plans, act, word=actor.word_of(args))
+
+
+def plan(call: Record, decision: str) -> Plan:
+    """What the decision would mean for this call. Pure."""
+    if call.state is State.HELD and call.stored.get("reason") in ("approval", "duplicate"):
+        return Plan(call, True, "would run" if decision == "approve" else "would be refused")
+    if by := call.stored.get("decided_by"):
+        return Plan(call, False, f"{by} has decided already; it is {call.state}")
+    return Plan(call, False, f"does not wait for approval: it is {call.state} {call.stored.get('reason', '')}".rstrip())
+
+
+def _shown(args: argparse.Namespace) -> bool:
+    """Whole idempotency keys name the arguments, too: who gives them has seen what they approve."""
+    return bool(args.keys) and all("-" in key for key in args.keys)
+
+
+def _show_arguments(args: argparse.Namespace, plans: list[Plan]) -> None:
+    if not args.json:
+        for one in plans:
+            render.show(f"{one.call.stored.get('tool')} {render.json_line(masked(one.call.stored.get('args')))}")

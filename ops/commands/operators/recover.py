@@ -1,0 +1,146 @@
+"""`toolonce recover`: mend now what workers mend by themselves, and accept what a step back of the store has lost."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ....store.model.states import State
+from ....store.operations.operation import Invocation
+from ....store.operations.operators import Done, Seen, Word, accept_call, accept_loss
+from ....store.operations.queries import Record, stats
+from ....store.operations.recovery import Mended, reclaim, repush, tick
+from ...errors import Usage
+from ...options import actor, selection
+from ...options.listing import server_now
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import render
+from ..store.stats import queues, read_stats
+
+if TYPE_CHECKING:
+    from ....store.connections.connection import Connection
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce recover --dry-run        what is due
+toolonce recover                  end expired leases, push lost pointers again, do what time asks for
+toolonce recover --accept-loss --reason 'compared with the billing system'
+toolonce recover --accept-loss 3f9a2c41d07b --reason 'is not in the billing system'       this call only
+toolonce recover --accept-loss --tool lookup_price --reason 'harmless when repeated'      those held of this tool
+"""
+SWEEPER = "toolonce recover"
+GRACE_MS = 1_000
+"""Between the two looks that find a lost pointer: a live worker claims within a few ms of taking it."""
+GRACE_SLACK_S = 0.05
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "recover", "Mend what died: leases, pointers, deadlines", examples=EXAMPLES)
+    parser.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="the store was restored or failed over: let mutating calls run again; with calls or filters, those only",
+    )
+    selection.add_options(parser)
+    actor.add_options(parser)
+    add_json(
+        parser, f"what was found or mended, each as NAME: COUNT; where --accept-loss chooses calls {selection.SHAPE}"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    chosen = bool(args.keys) or selection.has_filters(args)
+    if chosen and not args.accept_loss:
+        raise Usage("calls are chosen for --accept-loss only; without it everything that is due is mended")
+    _require_reason(args)
+    with open_store(args) as connection:
+        if chosen:
+            return _accept_calls(args, connection)
+        if args.dry_run:
+            counts = due(connection)
+        elif args.accept_loss:
+            counts = _accept(args, connection)
+        else:
+            counts = sweep(connection)
+    if args.json:
+        render.show_json(counts)
+    else:
+        render.show_pairs({name.replace("_", " "): number for name, number in counts.items()})
+    return 0
+
+
+def due(connection: Connection) -> dict[str, int]:
+    """What a sweep would find. Reads only."""
+    now, root = server_now(connection), connection.space.root
+    found = {name: int(connection.command("ZCOUNT", f"{root}{name}", "-inf", now)) for name in _TIMED}
+    counted = read_stats(connection)
+    return {
+        "leases_run_out": found["leases"],
+        "delayed_calls_due": found["delayed"],
+        "deadlines_passed": found["deadlines"],
+        "approvals_passed": found["approvals"],
+        "store_went_back": int("went_back" in counted.flags),
+    }
+
+
+_TIMED = ("leases", "delayed", "deadlines", "approvals")
+
+
+def sweep(connection: Connection) -> dict[str, int]:
+    """Mend everything that is due, in bounded steps; safe beside any number of workers."""
+    space, counts = connection.space, Counter[str]()
+    _exhaust(connection, counts, reclaim(space, SWEEPER))
+    while (mended := connection.run(tick(space))[0]).more:
+        counts.update(mended.counts)
+    counts.update(mended.counts)
+    names = queues(connection)
+    for name in names:
+        _exhaust(connection, counts, repush(space, name, grace_ms=GRACE_MS))
+    if connection.run(stats(space)).stored[State.QUEUED]:
+        time.sleep(GRACE_MS / 1000 + GRACE_SLACK_S)
+        for name in names:
+            _exhaust(connection, counts, repush(space, name, grace_ms=GRACE_MS))
+    return dict(counts)
+
+
+def _exhaust(connection: Connection, counts: Counter[str], step: Invocation[Mended]) -> None:
+    while (mended := connection.run(step)).more:
+        counts.update(mended.counts)
+    counts.update(mended.counts)
+
+
+def _require_reason(args: argparse.Namespace) -> None:
+    if args.accept_loss and not args.dry_run and not args.reason.strip():
+        raise Usage("--accept-loss needs --reason: what was compared with what before calls may run again")
+
+
+def _accept_calls(args: argparse.Namespace, connection: Connection) -> int:
+    """The flag stands, and other calls stay held."""
+    plans = [_plan(found) for found in selection.records(args, connection, (State.HELD,))]
+
+    def act(plan: selection.Plan, word: Word) -> Done:
+        seen = Seen(plan.call.key, plan.call.state, plan.call.fence)
+        return connection.run(accept_call(connection.space, seen, word))
+
+    return selection.carry_out(args, plans, act, word=actor.word_of(args))
+
+
+def _plan(found: Record) -> selection.Plan:
+    if found.state is State.HELD and found.stored.get("reason") == "store_went_back":
+        return selection.Plan(found, True, "would run, a second time if it had run before the store went back")
+    return selection.Plan(found, False, "is not held since the store went back")
+
+
+def _accept(args: argparse.Namespace, connection: Connection) -> dict[str, int]:
+    selection.confirm(
+        args, "calls whose records were lost may run a second time; have you compared with the systems behind?"
+    )
+    word, freed, stood = actor.word_of(args), 0, False
+    while True:
+        flag, now_freed, left = connection.run(accept_loss(connection.space, word))
+        stood, freed = stood or flag, freed + now_freed
+        if not left:
+            return {"store_went_back": int(stood), "calls_freed": freed}

@@ -1,0 +1,91 @@
+"""`toolonce retry`: run failed or unknown calls again, on a person's word."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from ....store.model.specs import Effect, Published, ToolSpec, published
+from ....store.model.states import State
+from ....store.operations.operators import Done, Seen, Word, retry
+from ....store.schema.validation import validate
+from ...errors import Usage
+from ...options import actor, selection
+from ...options.parser import add_json, command
+from ...options.selection import Plan
+from ...options.settings import open_store
+
+if TYPE_CHECKING:
+    from ....store.operations.queries import Record
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce retry 3f9a2c41d07b --dry-run
+toolonce retry 3f9a2c41d07b --reason 'the bank says it never arrived'
+toolonce retry --state failed --tool pay --since 1h --reason 'the bank is back' --yes
+"""
+RETRYABLE = (State.FAILED, State.UNKNOWN)
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "retry", "Run failed or unknown calls again; says first what would happen", examples=EXAMPLES
+    )
+    selection.add_options(parser)
+    actor.add_options(parser)
+    add_json(parser, selection.SHAPE)
+
+
+def run(args: argparse.Namespace) -> int:
+    if not args.dry_run and not args.reason.strip():
+        raise Usage("a retry needs --reason: the history keeps why a person let it run again (or use --dry-run)")
+    with open_store(args) as connection:
+        specs = connection.run(published(connection.space))
+        found = selection.records(args, connection, RETRYABLE)
+        plans = [plan(call, specs) for call in found]
+        if not args.dry_run and any(one.will and is_risky(one.call) for one in plans):
+            question = "some of these may have happened already and would happen twice; run them again?"
+            selection.confirm(args, question)
+
+        def act(one: Plan, word: Word) -> Done:
+            return connection.run(retry(connection.space, Seen(one.call.key, one.call.state, one.call.fence), word))
+
+        return selection.carry_out(args, plans, act, word=actor.word_of(args))
+
+
+def plan(call: Record, specs: Published) -> Plan:
+    """What a retry of this call would mean. Pure."""
+    if call.stored.get("forgotten"):
+        return Plan(call, False, "its arguments are past retention: submit it anew")
+    match call.state:
+        case State.SUCCEEDED:
+            return Plan(call, False, "would replay: its answer stands")
+        case State.REFUSED | State.CANCELLED | State.EXPIRED:
+            return Plan(call, False, f"is {call.state}, which is final; let the model ask again in a new turn")
+        case State.HELD | State.QUEUED | State.RUNNING:
+            return Plan(call, False, f"is {call.state}: it is on its way")
+    spec = specs.tools.get(call.stored.get("tool", ""))
+    if spec is None:
+        return Plan(call, True, "would wait: no worker has published this tool")
+    if call.stored.get("secret") != "1" and (fault := validate(spec.schema, _arguments(call))):
+        return Plan(call, False, f"refused: the tool has changed; {fault.message}")
+    if is_risky(call):
+        return Plan(call, True, f"would run AGAIN{_once_approved(call, spec)}; it may have happened already")
+    attempt = int(call.stored.get("attempt", 0)) + 1
+    return Plan(call, True, f"would run again as attempt {attempt}{_once_approved(call, spec)}")
+
+
+def _once_approved(call: Record, spec: ToolSpec) -> str:
+    """No approval covers a second run. (Whether a hook will ask, only its worker can say.)"""
+    asks = spec.approval == "always" or "duplicate_of" in call.stored
+    return ", once a person has approved it anew" if asks else ""
+
+
+def is_risky(call: Record) -> bool:
+    """May a second run do harm? A mutating call in doubt may have happened."""
+    return call.state is State.UNKNOWN and call.stored.get("effect") == Effect.MUTATING
+
+
+def _arguments(call: Record) -> object:
+    return json.loads(call.stored.get("args") or "{}")

@@ -1,0 +1,1 @@
+"""Commands that run something: demo, worker, consumer, submissions."""

@@ -1,0 +1,151 @@
+"""`toolonce replay`: feed turns or stored calls through again and show what a repeat is told. It executes nothing:
+the store is only asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....store.model.errors import KeyringMissing
+from ....store.model.keyring import Keyring
+from ....store.model.sealing import Sealer
+from ....store.model.states import State
+from ....store.operations.admission import Identified, lookup
+from ....stream.harness.submission import Terms, asked_of, identified, usable_turn_id
+from ...errors import Usage
+from ...exit_codes import ExitCode
+from ...options import selection
+from ...options.inputs import add_response_options, decode, read_bytes
+from ...options.lookup import SHOWN_DIGITS
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import outcome_view, render
+
+if TYPE_CHECKING:
+    from ....store.connections.connection import Connection
+    from ....store.model.outcomes import Outcome
+    from ....store.operations.queries import Record
+    from ....stream.turns.turn import TurnResult
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce replay --turn turn.sse --scope tenant-1/chat-42      would a repeat of this turn run anything?
+toolonce replay --state succeeded --since 1d                  do stored calls still answer to what they were asked?
+toolonce replay 3f9a2c41d07b
+"""
+STEP = 100
+"""Calls looked up in one round trip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a repeat of one call is told: ``replay``, ``open``, ``conflict`` or ``new``."""
+
+    word: str
+    key: str
+    tool: str
+    outcome: Outcome | None
+
+    def as_json(self) -> dict[str, Any]:
+        shown = outcome_view.as_json(self.outcome) if self.outcome else {"key": self.key, "tool": self.tool}
+        return {"answer": self.word, **shown}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "replay", "Show what repeats would be told, executing nothing", examples=EXAMPLES)
+    selection.add_choice(parser)
+    group = parser.add_argument_group("recorded turns")
+    group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
+    add_response_options(group)
+    group.add_argument("--turn-id", metavar="ID", help="the id it was submitted under, where that was your own")
+    add_json(parser, "{answers: [{answer, key, tool, ...}]}, where answer is replay, open, conflict or new")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.turn and (args.keys or not args.scope):
+        raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
+    turns = [decode(read_bytes(path), args.dialect, args.max_tokens) for path in args.turn]
+    with open_store(args) as connection:
+        answers = _turns(args, connection, turns) if turns else _stored(args, connection)
+    if args.json:
+        render.show_json({"answers": [answer.as_json() for answer in answers]})
+    else:
+        _show(answers, connection.place)
+    return ExitCode.DONE if all(answer.word == "replay" for answer in answers) else ExitCode.ENDED_BADLY
+
+
+def _turns(args: argparse.Namespace, connection: Connection, turns: list[TurnResult]) -> list[Answer]:
+    terms = Terms(connection.space, args.scope, keyring=Keyring.from_environment())
+    answers: list[Answer] = []
+    for turn in turns:
+        calls = asked_of(turn)
+        found = identified(terms, usable_turn_id(args.turn_id, turn.turn_id), calls)
+        answers += _asked(connection, [(call.tool, identity) for call, identity in zip(calls, found, strict=True)])
+    return answers
+
+
+def _stored(args: argparse.Namespace, connection: Connection) -> list[Answer]:
+    """Each call is asked for again with its stored arguments, under the keys of today."""
+    keyring, answers = Keyring.from_environment(), []
+    batch: list[tuple[str, Identified]] = []
+    for call in selection.records(args, connection, tuple(State)):
+        batch.append((call.stored.get("tool", ""), _identity(call, keyring)))
+        if len(batch) == STEP:
+            answers += _asked(connection, batch)
+            batch = []
+    return [*answers, *_asked(connection, batch)]
+
+
+def _identity(call: Record, keyring: Keyring) -> Identified:
+    stored = call.stored
+    if stored.get("forgotten"):
+        return Identified(call.key, (stored["fp"],))  # nothing is left to make a fingerprint from
+    arguments, tool = json.loads(stored.get("args") or "{}"), stored.get("tool", "")
+    if stored.get("secret") == "1":
+        if stored.get("kid", "") not in keyring.ids:
+            raise KeyringMissing(f"call {call.key} has secret fields under a key that is not in TOOLONCE_KEYS")
+        sealer = Sealer(keyring, stored.get("tenant", ""), tool)
+        arguments, _ = sealer.open_arguments(arguments, (), as_came=True)
+    if isinstance(arguments, dict) and "$rejected" in arguments:
+        return Identified(call.key, keyring.raw_fingerprints(tool, arguments["$rejected"]))
+    if stored.get("kind") == "custom":
+        arguments = arguments["input"]
+    return Identified(call.key, keyring.fingerprints(tool, arguments))
+
+
+def _asked(connection: Connection, calls: list[tuple[str, Identified]]) -> list[Answer]:
+    if not calls:
+        return []
+    known = connection.run(lookup(connection.space, [identity for _, identity in calls]))
+    return [
+        Answer(_word(outcome), identity.key, tool, outcome)
+        for (tool, identity), outcome in zip(calls, known, strict=True)
+    ]
+
+
+def _word(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "new"
+    if outcome.conflict:
+        return "conflict"
+    return "replay" if outcome.settled else "open"
+
+
+def _show(answers: list[Answer], place: str) -> None:
+    meanings = {"new": "would run", "open": "is on its way or in doubt: the same call is waited for"}
+    rows = [
+        (
+            answer.key[:SHOWN_DIGITS],
+            answer.tool,
+            answer.word,
+            render.state(outcome_view.word(answer.outcome)) if answer.outcome else "",
+            meanings.get(answer.word) or (outcome_view.answer(answer.outcome) if answer.outcome else ""),
+        )
+        for answer in answers
+    ]
+    render.show_table(("call", "tool", "a repeat is", "state", "answer"), rows)
+    counted = Counter(answer.word for answer in answers)
+    render.say(", ".join(f"{number} {word}" for word, number in sorted(counted.items())) or f"no calls in {place}")

@@ -1,0 +1,131 @@
+"""`toolonce submit`: a provider's response, or a list of calls, in; one stored answer per call out."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from ....store.model.states import State
+from ....stream.harness.batch import Batch
+from ....stream.harness.client import Client
+from ...errors import Usage
+from ...options.durations import seconds_or_none
+from ...options.inputs import add_response_options, calls_of, decode, read_bytes
+from ...options.lookup import SHOWN_DIGITS
+from ...options.parser import add_json, command, filled
+from ...options.settings import add_queue_limits, open_store, queue_limits, require_durable
+from ...views import outcome_view, render
+
+if TYPE_CHECKING:
+    from ....store.model.outcomes import Outcome
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce submit --scope tenant-1/chat-42 < turn.sse
+toolonce submit --scope tenant-1/chat-42 --dialect anthropic --replies turn.sse
+toolonce submit --scope tenant-1/chat-42 --turn-id step-7 --calls calls.json --wait 5m
+echo '[{"name": "add", "arguments": {"a": 1, "b": 2}}]' | toolonce submit --scope s --turn-id 1 --calls -
+"""
+
+TURN_SHAPE = "{turn_id, outcomes: [{key, idempotency_key, position, call_id, tool, state, replayed, attempt, ...}]}"
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "submit", "Have the calls of one response run, once each", examples=EXAMPLES)
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none"
+    )
+    parser.add_argument(
+        "--scope", type=filled, required=True, help="tenant and conversation in which turn ids are unique"
+    )
+    add_response_options(parser)
+    parser.add_argument("--calls", metavar="FILE", help='in place of a response: [{"name", "arguments", "id"?}, ...]')
+    parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
+    parser.add_argument("--ordered", action="store_true", help="run the calls strictly one after the other")
+    parser.add_argument(
+        "--wait", type=seconds_or_none, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all"
+    )
+    add_queue_limits(parser)
+    parser.add_argument(
+        "--replies", action="store_true", help="print the provider's messages: the turn, then its results"
+    )
+    add_json(parser, TURN_SHAPE)
+
+
+def run(args: argparse.Namespace) -> int:
+    _check(args)
+    turn = None if args.calls else decode(read_bytes(args.file), args.dialect, args.max_tokens)
+    calls = calls_of(read_bytes(args.calls)) if args.calls else []
+    if turn is not None:
+        turn.require_calls()
+    with ExitStack() as stack:
+        connection = stack.enter_context(open_store(args))
+        require_durable(args, connection)
+        client = stack.enter_context(Client(connection, scope=args.scope, **queue_limits(args)))
+        if turn is not None:
+            batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
+        else:
+            batch = client.submit_calls(calls, turn_id=args.turn_id, ordered=args.ordered)
+        wait_for(batch, args.wait, scope=args.scope)
+    show(args, batch)
+    return outcome_view.exit_code(batch.outcomes, waited=args.wait > 0)
+
+
+def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:
+    """Wait and tell on the way what happens; whoever stops waiting is told the truth and how to go on."""
+    try:
+        for outcome in batch.events(seconds) if seconds != 0 else ():
+            if line := _progress(outcome):
+                render.say(line)
+    finally:
+        _say_what_is_open(batch, scope)
+
+
+def _say_what_is_open(batch: Batch, scope: str) -> None:
+    outcomes = batch.outcomes
+    held = [outcome for outcome in outcomes if outcome.state is State.HELD]
+    for_a_person = [outcome.key for outcome in held if outcome.marks.get("reason") in {"approval", "duplicate"}]
+    if for_a_person:
+        keys = " ".join(key[:SHOWN_DIGITS] for key in for_a_person)
+        render.say(f"{len(for_a_person)} of {len(outcomes)} calls wait for a person: toolonce approve {keys}, or deny")
+    if others := sum(outcome.pending for outcome in outcomes) - len(for_a_person):
+        render.say(
+            f"{others} of {len(outcomes)} calls are not finished and go on by themselves; "
+            f"later: toolonce wait --scope {quote(scope)} {quote(batch.turn_id)}"
+        )
+
+
+def _progress(outcome: Outcome) -> str:
+    progress = outcome.marks.get("progress")
+    if not progress:
+        return ""
+    share = "" if progress["fraction"] is None else f" {progress['fraction']:.0%}"
+    return f"call {outcome.key[:SHOWN_DIGITS]} {outcome.tool}:{share} {progress['message'] or ''}".rstrip()
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.calls and args.file:
+        raise Usage("give a response or --calls, not both")
+    if args.calls and args.max_tokens:
+        raise Usage("--max-tokens is about a response; --calls are calls of a turn that ended properly")
+    if args.calls and not args.turn_id:
+        raise Usage("--calls needs --turn-id: your own step id, the same on every repeat")
+    if args.calls and args.replies and not args.dialect:
+        raise Usage("--replies of --calls needs --dialect: whose messages shall it be?")
+
+
+def show(args: argparse.Namespace, batch: Batch) -> None:
+    """The batch as the options ask for it: the provider's messages, JSON, or a table."""
+    if args.replies:
+        echo = batch.history(args.dialect) if batch.turn is not None else []
+        render.show_json([*echo, *batch.replies(args.dialect)])
+    elif args.json:
+        outcomes = [outcome_view.as_json(outcome) for outcome in batch.outcomes]
+        render.show_json({"turn_id": batch.turn_id, "outcomes": outcomes})
+    else:
+        outcome_view.show(batch.outcomes)
+        if not batch.outcomes:
+            why = batch.turn.diagnostics if batch.turn is not None else ()
+            render.say(f"turn {batch.turn_id} asks for no calls" + (f": {why[0]}" if why else ""))

@@ -1,0 +1,119 @@
+"""`toolonce work`: a worker process for the tools of a registry."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ....store.connections.connection import Patience
+from ....store.model.states import SETTLED, State
+from ....store.operations.recovery import Retention
+from ....worker.tools.loading import load_registry
+from ...errors import Usage
+from ...options.durations import milliseconds, seconds
+from ...options.parser import command, filled
+from ...options.settings import Settings, open_store
+from ...views import logs
+
+if TYPE_CHECKING:
+    from ....store.connections.connection import Connection
+    from ....worker.tools.registry import Registry
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce work --tools app.tools:tools
+toolonce work --tools app.tools:tools --concurrency 32 --queue default --queue billing
+toolonce work --tools app.tools:tools --burst      run what waits, then end
+"""
+# A worker outlives a restart of its server; a person's command does not wait for one.
+PATIENCE = Patience(reply=10.0, total=60.0)
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "work", "Run the calls that wait, with the tools of a registry", examples=EXAMPLES)
+    add_worker_options(parser)
+    parser.add_argument("--burst", action="store_true", help="end when nothing is left to do")
+
+
+def add_worker_options(parser: argparse.ArgumentParser) -> None:
+    """What a worker can be told, by itself or inside `up`."""
+    parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
+    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="calls at once (16)")
+    parser.add_argument(
+        "--queue",
+        action="append",
+        type=filled,
+        metavar="Q",
+        help="serve this queue; may be repeated (all of its tools)",
+    )
+    parser.add_argument(
+        "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)"
+    )
+    parser.add_argument(
+        "--keep", action="append", type=keeping, metavar="[STATE=]SPAN", default=[],
+        help="keep settled calls, or those of one state, this long (7d); may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-marks", type=milliseconds, default=Retention().tombstone_ms, metavar="SPAN",
+        help="keep the mark that a call has run (90d)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replicas", type=replicas, default=0, metavar="all|N",
+        help="run a mutating call only once so many replicas have its claim; all: as many as there ever were (0)",
+    )  # fmt: skip
+    parser.add_argument("--name", metavar="NAME", help="this worker's name; else host, process and a random word")
+    parser.add_argument("--grace", type=seconds, default=25.0, metavar="SPAN", help="time to finish on SIGTERM (25s)")
+    logs.add_options(parser)
+
+
+def keeping(text: str) -> tuple[State | None, int]:
+    """`7d`, or `failed=30d`. An argparse type."""
+    state, _, span = text.rpartition("=")
+    if state and state not in SETTLED:
+        raise argparse.ArgumentTypeError(f"{state!r}: use one of {', '.join(sorted(SETTLED))}, or no state")
+    return State(state) if state else None, milliseconds(span)
+
+
+def replicas(text: str) -> int | Literal["all"]:
+    """`all`, or a number that is not negative. An argparse type."""
+    if text == "all":
+        return "all"
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number of replicas, or all")
+    return int(text)
+
+
+def retention(keep: Sequence[tuple[State | None, int]], marks_ms: int) -> Retention:
+    """What the options say about how long calls are kept."""
+    spans = dict(keep)
+    states = {state: span for state, span in spans.items() if state}
+    return Retention(spans.get(None, Retention().body_ms), marks_ms, states)
+
+
+def run(args: argparse.Namespace) -> int:
+    logs.set_up(args)
+    registry = load_registry(args.tools)
+    with open_store(args, patience=PATIENCE) as connection:
+        return work(args, connection, registry, burst=args.burst)
+
+
+def work(args: argparse.Namespace, connection: Connection, registry: Registry, *, burst: bool = False) -> int:
+    """Run a worker in this process until it is told to end."""
+    from ....worker.runtime.process import Options, run_worker  # RQ's machinery: only a worker pays for its import
+
+    try:
+        options = Options(
+            queues=tuple(args.queue or ()),
+            concurrency=args.concurrency,
+            lease_ms=args.lease,
+            grace_s=args.grace,
+            burst=burst,
+            durability=Settings.of(args).durability,
+            name=args.name or "",
+            retention=retention(args.keep, args.keep_marks),
+            replicas=args.replicas,
+        )
+        return run_worker(connection, registry, options)
+    except ValueError as error:
+        raise Usage(str(error)) from error

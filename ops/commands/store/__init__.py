@@ -1,0 +1,1 @@
+"""Commands about the store, its workers and its health."""

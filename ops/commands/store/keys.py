@@ -1,0 +1,52 @@
+"""`toolonce keys`: keys that are derived from those of the installation, for others to use."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ....store.model.keyring import Keyring
+from ....stream.inbox.tenants import is_tenant
+from ...errors import Usage
+from ...options.parser import add_json, command
+from ...views import render
+
+if TYPE_CHECKING:
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+TOOLONCE_ENTRY_KEY=$(toolonce keys seal --tenant acme)      for the harnesses of acme
+"""
+SEAL = """
+toolonce keys seal --tenant acme
+TOOLONCE_KEYS=new,old toolonce keys seal --tenant acme --json      by the newest key; the entry keys of both open
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "keys", "Print keys for others, derived from TOOLONCE_KEYS", examples=EXAMPLES, store=False
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    summary = "Print the key with which harnesses of a tenant seal their inbox entries; it opens nothing else"
+    seal = command(actions, "seal", summary, examples=SEAL, store=False)
+    seal.add_argument("--tenant", required=True, metavar="T", help="whose entries; the name of its inbox")
+    seal.set_defaults(action=_seal)
+    add_json(seal, "{tenant, entry_key, key_id}")
+
+
+def run(args: argparse.Namespace) -> int:
+    code: int = args.action(args)
+    return code
+
+
+def _seal(args: argparse.Namespace) -> int:
+    if not is_tenant(args.tenant):
+        raise Usage(f"--tenant {args.tenant!r}: a tenant's name is printable text without ':' and '/'")
+    keyring = Keyring.from_environment()
+    entry_key = keyring.entry_key(args.tenant)
+    if args.json:
+        render.show_json({"tenant": args.tenant, "entry_key": entry_key, "key_id": keyring.newest_id})
+    else:
+        render.show(entry_key)
+    return 0

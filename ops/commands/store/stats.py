@@ -1,0 +1,127 @@
+"""`toolonce stats`: how many calls stand where, and how long the oldest has waited."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ....store.model.specs import published
+from ....store.model.states import State
+from ....store.operations.queries import Stats, stats
+from ...metrics.rates import rates
+from ...options.listing import behind_doubt, oldest
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import render
+
+if TYPE_CHECKING:
+    from ....store.connections.connection import Connection
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce stats
+toolonce stats --json | jq .states.unknown
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(subparsers, "stats", "Count calls by state and tool, and show what waits", examples=EXAMPLES)
+    add_json(
+        parser,
+        "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
+        "delayed, fence, flags, per_second, held_behind_doubt}",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        got = read_stats(connection)
+        view = {**as_json(got), "per_second": rates(connection, got.read_at)}
+        view["held_behind_doubt"] = _count_behind_doubt(connection, got)
+    if args.json:
+        render.show_json(view)
+    else:
+        _show(view)
+    return 0
+
+
+def _count_behind_doubt(connection: Connection, got: Stats) -> int:
+    """Among the oldest `LOOK_AT` held calls."""
+    if not (got.stored[State.HELD] and got.stored[State.UNKNOWN]):
+        return 0
+    return len(behind_doubt(oldest(connection, State.HELD)))
+
+
+def read_stats(connection: Connection) -> Stats:
+    """The counters, with every queue that a published tool or a waiting call names."""
+    return connection.run(stats(connection.space, queues(connection)))
+
+
+def queues(connection: Connection) -> tuple[str, ...]:
+    """Queues of this namespace: those of published tools, and those that RQ knows of."""
+    specs = connection.run(published(connection.space)).tools.values()
+    prefix = connection.space.queue_key("").encode()
+    names = [key.removeprefix(prefix) for key in connection.command("SMEMBERS", "rq:queues") if key.startswith(prefix)]
+    seen = {name.decode() for name in names}
+    return tuple(sorted({"default"} | seen | {spec.queue for spec in specs}))
+
+
+def as_json(got: Stats) -> dict[str, Any]:
+    """Counters for programs; ages in ms. `balanced` says that admitted = settled + open (G2)."""
+    states = {state: got.counts.get(f"state:{state}", 0) for state in State}
+    oldest = {state: got.read_at - at if at else None for state, at in got.oldest_at.items() if not state.is_settled}
+    return {
+        "admitted": got.counts.get("admitted", 0),
+        "settled": got.counts.get("settled", 0),
+        "open": got.open,
+        "balanced": got.balanced,
+        "states": states,
+        "stored": got.stored,
+        "oldest_ms": oldest,
+        "tools": _by_tool(got.counts),
+        "queues": {name: {"waiting": waiting, "taken": taken} for name, (waiting, taken) in got.queues.items()},
+        "delayed": got.delayed,
+        "fence": got.fence,
+        "flags": got.flags,
+    }
+
+
+def _by_tool(counts: dict[str, int]) -> dict[str, dict[str, int]]:
+    tools: dict[str, dict[str, int]] = {}
+    for name, number in counts.items():
+        kind, _, rest = name.partition(":")
+        if kind == "tool" and number:
+            state, _, tool = rest.partition(":")
+            tools.setdefault(tool, {})[state] = number
+    return dict(sorted(tools.items()))
+
+
+def _show(view: dict[str, Any]) -> None:
+    print(f"{view['admitted']} admitted = {view['settled']} settled + {view['open']} open")
+    if not view["balanced"]:
+        print("the counters do not add up: report this, with `toolonce doctor --json`")
+    if view["states"][State.UNKNOWN]:
+        print(f"{view['states'][State.UNKNOWN]} in doubt: see `toolonce calls --state unknown`")
+    if view["held_behind_doubt"]:
+        print(f"{view['held_behind_doubt']} held behind calls in doubt: see `toolonce calls --state held`")
+    if "went_back" in view["flags"]:
+        print("the store has lost writes: mutating calls are held; see `toolonce recover --help`")
+    per_second = view["per_second"]
+    print("per second: " + ", ".join(f"{per_second[name]:g} {name}" for name in ("admitted", "claimed", "settled")))
+    print()
+    rows = [
+        (render.state(state), number, _age(view["oldest_ms"].get(state))) for state, number in view["states"].items()
+    ]
+    render.show_table(("state", "calls", "oldest for"), rows)
+    if view["tools"]:
+        print()
+        columns = [state for state in State if any(state in row for row in view["tools"].values())]
+        rows_ = [(tool, *(row.get(state, "") for state in columns)) for tool, row in view["tools"].items()]
+        render.show_table(("tool", *columns), rows_)
+    print()
+    queues_ = [(name, queue["waiting"], queue["taken"]) for name, queue in view["queues"].items()]
+    render.show_table(("queue", "waiting", "being claimed"), queues_)
+
+
+def _age(milliseconds: int | None) -> str:
+    return "" if milliseconds is None else render.age(milliseconds)

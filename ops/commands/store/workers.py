@@ -1,0 +1,74 @@
+"""`toolonce workers`: which workers there are, when each last gave a sign of life, and what it is doing."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from ....worker.runtime.worker_status import Report, WorkerRow, read_roster
+from ...exit_codes import ExitCode
+from ...options.lookup import SHOWN_DIGITS
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import render
+
+if TYPE_CHECKING:
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce workers
+toolonce workers --here              for a container's health check: exits 1 unless a worker lives on this machine
+toolonce workers --json | jq '.workers[] | {name, busy}'
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "workers", "Show workers, their last sign of life and what they are doing", examples=EXAMPLES
+    )
+    parser.add_argument("--here", action="store_true", help="those of this machine or container; exit 1 if none lives")
+    add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, silent, ...}]}")
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        rows = read_roster(connection)
+    if args.here:
+        rows = tuple(row for row in rows if row.hostname == socket.gethostname())
+    if args.json:
+        render.show_json({"workers": [as_json(row) for row in rows]})
+    elif not rows:
+        render.say(f"no worker lives in {connection.place}; start one: toolonce work --tools MODULE:REGISTRY")
+    else:
+        _show(rows)
+    lives = any(not row.is_silent for row in rows)
+    return ExitCode.ENDED_BADLY if args.here and not lives else ExitCode.DONE
+
+
+def as_json(row: WorkerRow) -> dict[str, Any]:
+    """A worker for programs; `heard_s`: the age of its last sign of life, in seconds; `silent`: several are overdue."""
+    report = asdict(row.report) if row.report else {}
+    place = {"name": row.name, "hostname": row.hostname, "pid": row.pid, "queues": row.queues}
+    return {**place, "started_at": row.started_at, "heard_s": round(row.heard_s, 3), "silent": row.is_silent, **report}
+
+
+def _show(rows: tuple[WorkerRow, ...]) -> None:
+    columns = ("worker", "state", "busy", "done", "failed", "given up", "heard", "runs")
+    render.show_table(columns, (_cells(row, row.report) for row in rows if row.report))
+
+
+def _cells(row: WorkerRow, report: Report) -> tuple[object, ...]:
+    now = time.time()
+    doing = Text("\n").join(
+        render.plain(f"{one.tool} {one.call[:SHOWN_DIGITS]} for {render.age(round((now - one.since) * 1000))}")
+        for one in report.doing
+    )
+    heard = f"{render.age(round(row.heard_s * 1000))} ago"
+    busy = f"{report.busy}/{report.slots}"
+    state = "silent" if row.is_silent else report.state
+    return row.name, state, busy, report.succeeded, report.failed, report.abandoned, heard, doing

@@ -1,0 +1,99 @@
+"""`toolonce tools`: look at a registry before it is used, or at the tools that workers have published."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....store.model.specs import published
+from ....worker.tools.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
+from ....worker.tools.loading import load_registry
+from ...errors import Usage
+from ...exit_codes import ExitCode
+from ...options import settings
+from ...options.parser import add_json, command
+from ...options.settings import open_store
+from ...views import render
+
+if TYPE_CHECKING:
+    from ...options.parser import Subparsers
+
+EXAMPLES = """
+toolonce tools check app.tools:tools                      exits 1 where a tool is risky
+toolonce tools check app.tools:tools --write tools.json   and keep each spec with its parallel_safe flag
+toolonce tools list                                       what workers have published
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = command(
+        subparsers, "tools", "Check your tools, or list the published ones", examples=EXAMPLES, store=False
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="look at a registry: parallel calls, limits, what a crash would leave")
+    where = check.add_mutually_exclusive_group(required=True)
+    where.add_argument("registry", nargs="?", metavar="MODULE:REGISTRY", help="where your Registry is")
+    where.add_argument("--tools", metavar="MODULE:REGISTRY", help="the same, as `work` takes it")
+    check.add_argument("--fanout", type=int, default=DEFAULT_FANOUT, metavar="N", help="calls of one tool in a turn")
+    check.add_argument("--write", type=Path, metavar="FILE", help="write the specs as JSON, with parallel_safe flags")
+    check.set_defaults(action=_check)
+    listed = actions.add_parser("list", help="the newest spec of each published tool")
+    settings.add_options(listed)
+    listed.set_defaults(action=_list)
+    add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
+    add_json(listed, "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}}")
+
+
+def run(args: argparse.Namespace) -> int:
+    code: int = args.action(args)
+    return code
+
+
+def _check(args: argparse.Namespace) -> int:
+    if args.fanout < 1:
+        raise Usage(f"--fanout {args.fanout}: a turn that matters holds at least one call")
+    verdicts = audit(load_registry(args.registry or args.tools), fanout=args.fanout)
+    if args.write:
+        _write(args.write, to_json(verdicts))
+    if args.json:
+        print(to_json(verdicts))
+    else:
+        _show(verdicts)
+    return ExitCode.ENDED_BADLY if any(verdict.is_risky for verdict in verdicts) else ExitCode.DONE
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Usage(f"--write {file}: {error.strerror}") from error
+
+
+def _show(verdicts: tuple[Verdict, ...]) -> None:
+    rows = [
+        (finding.tool, verdict.spec.effect, finding.level, finding.text)
+        for verdict in verdicts
+        for finding in verdict.findings
+    ]
+    render.show_table(("tool", "effect", "level", "what to know"), rows)
+    if forbids_parallel_calls(verdicts):
+        render.say("ask the provider for one call at a time, or give these tools order_by or concurrency=1")
+
+
+def _list(args: argparse.Namespace) -> int:
+    with open_store(args) as connection:
+        specs = connection.run(published(connection.space)).tools
+    if args.json:
+        shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
+        render.show_json({"tools": shown})
+        return ExitCode.DONE
+    if not specs:
+        render.say(f"no worker has published a tool in {connection.place}")
+    rows = [
+        (name, spec.version, spec.effect, spec.queue, f"{spec.timeout_ms / 1000:g} s", render.brief(spec.description))
+        for name, spec in sorted(specs.items())
+    ]
+    render.show_table(("tool", "version", "effect", "queue", "limit", "what it does"), rows)
+    return ExitCode.DONE

@@ -1,0 +1,1 @@
+"""What `toolonce demo` plays."""

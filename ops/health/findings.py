@@ -1,0 +1,292 @@
+"""What is wrong, why it matters and what mends it: one rule per finding, over one reading of the vitals. Pure.
+
+Decides the rules about the store's contents and its workers; those about the server are in `server_findings`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ...store.model.specs import Effect
+from ...store.model.states import State
+from ...store.operations.queries import Row
+from ...store.operations.recovery import DAY_MS
+from ...stream.harness.queue_limits import DEFAULTS
+from ..options.listing import behind_doubt
+from ..options.lookup import SHOWN_DIGITS
+from ..views.render import age
+from .health_snapshot import MOST_QUARANTINED, Vitals
+
+QUEUE_LIMIT = DEFAULTS["queue_limit"]
+"""Where harnesses begin to refuse turns, unless they were told otherwise."""
+WAITING_MS = 300_000
+HELD_ENTRY_MS = 60_000
+CLOCK_TOLERATED_MS = 1_000
+ASKED_IN_VAIN = 3
+"""Read-backs of one call after which its tool's reconcile is a finding."""
+
+
+class Severity(IntEnum):
+    """How bad it is; the worst one decides the exit code."""
+
+    NOTICE = 0
+    WARNING = 1
+    ERROR = 2
+    """Calls do not come to rest, or will not soon."""
+    DANGER = 3
+    """A guarantee does not hold: calls may be lost or run twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found. `code` is a stable word for alarms; `mend` the command that helps."""
+
+    code: str
+    severity: Severity
+    what: str
+    why: str
+    mend: str
+
+
+def of_the_store(vitals: Vitals) -> Iterator[Finding]:
+    """What the counters, leases, queues and inboxes say."""
+    if vitals.barred:
+        yield Finding(
+            "barred", Severity.ERROR, f"user {vitals.user!r} may not read the store: {vitals.barred}",
+            "commands and workers under this user fail", "give it the operator role of ops/deploy/users.acl",
+        )  # fmt: skip
+    if vitals.stats is None:
+        return
+    yield from _ledger(vitals)
+    yield from _clock(vitals)
+    yield from _queues(vitals)
+    yield from _inboxes(vitals)
+
+
+def of_the_workers(vitals: Vitals) -> Iterator[Finding]:
+    """What workers and published tools say."""
+    if not vitals.live and vitals.specs.tools:
+        yield Finding(
+            "no_worker", Severity.ERROR, "no worker lives",
+            "calls are admitted and nobody runs them; expired leases are not ended",
+            "toolonce work --tools MODULE:REGISTRY",
+        )  # fmt: skip
+    yield from _silent(vitals)
+    yield from _held(vitals)
+    yield from _drift(vitals)
+    yield from _times(vitals)
+    secret = sorted(spec.name for spec in vitals.specs.tools.values() if spec.secret or spec.secret_result)
+    if secret and not vitals.has_keys:
+        yield Finding(
+            "no_keys", Severity.NOTICE, f"this process has no keys; {', '.join(secret)} have secret fields",
+            "harnesses without keys cannot submit their calls", "set TOOLONCE_KEYS where harnesses run",
+        )  # fmt: skip
+
+
+def _ledger(vitals: Vitals) -> Iterator[Finding]:
+    stats = vitals.stats
+    assert stats is not None
+    if not stats.balanced:
+        yield Finding(
+            "unbalanced", Severity.DANGER,
+            f"{stats.counts.get('admitted', 0)} admitted is not {stats.counts.get('settled', 0)} settled + "
+            f"{stats.open} open", "a call was lost, or someone wrote to the store by hand",
+            "toolonce doctor --json > report.json, and report it with the version",
+        )  # fmt: skip
+    if "went_back" in stats.flags:
+        because = f": {stats.flags['went_back_because']}" if "went_back_because" in stats.flags else ""
+        yield Finding(
+            "went_back", Severity.DANGER,
+            "the store has lost writes (restored, or failed over to a stale replica)" + because,
+            "calls that it has forgotten may have run; mutating calls are held until someone has compared",
+            "toolonce recover --accept-loss --reason R",
+        )  # fmt: skip
+    if "full" in stats.flags:
+        yield Finding(
+            "full", Severity.ERROR, "admission is stopped at the memory watermark",
+            "harnesses are refused; running calls still settle",
+            "toolonce purge --state succeeded --older-than 1d, or raise maxmemory",
+        )  # fmt: skip
+    if doubtful := stats.stored[State.UNKNOWN]:
+        oldest = age(stats.read_at - stats.oldest_at[State.UNKNOWN])
+        yield Finding(
+            "unknown", Severity.WARNING, f"{doubtful} calls are in doubt, the oldest for {oldest}",
+            "each was entered and nobody knows how it ended; no timer will decide it",
+            "toolonce calls --state unknown",
+        )  # fmt: skip
+    yield from _doubts(vitals)
+    if vitals.late_leases:
+        yield Finding(
+            "late_leases", Severity.ERROR, f"{vitals.late_leases} leases ran out and nobody has ended them",
+            "no worker sweeps: calls of dead workers do not come to rest", "toolonce recover, and start a worker",
+        )  # fmt: skip
+
+
+def _clock(vitals: Vitals) -> Iterator[Finding]:
+    """A step back that recovery has dealt with is told for a day; one that nobody has seen yet, as long as it lasts."""
+    stats = vitals.stats
+    assert stats is not None
+    since = stats.read_at - int(stats.flags.get("clock_back_at", 0))
+    behind = vitals.clock_mark - stats.read_at
+    if behind > CLOCK_TOLERATED_MS:
+        how, then = (
+            f"is {age(behind)} behind what it was",
+            "leases and waits are that much longer until a sweep",
+        )
+    elif 0 <= since <= DAY_MS:
+        how = f"went back by {age(int(stats.flags.get('clock_back_by', 0)))}, {age(since)} ago"
+        then = "every lease was given anew, and waits were cut to what they were meant to be"
+    else:
+        return
+    yield Finding(
+        "clock_went_back", Severity.WARNING, f"the server's clock {how}", then,
+        "let the server's time service slew its clock, not step it (chrony, ntpd)",
+    )  # fmt: skip
+
+
+def _doubts(vitals: Vitals) -> Iterator[Finding]:
+    assert vitals.stats is not None
+    now = vitals.stats.read_at
+    asked: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in vitals.doubtful:
+        if int(row.fields.get("asked") or 0) >= ASKED_IN_VAIN:
+            asked[row.fields.get("tool", "?")].append(row)
+    for tool, rows in sorted(asked.items()):
+        most = max(rows, key=lambda row: int(row.fields["asked"]))
+        yield Finding(
+            "read_backs_fail", Severity.WARNING,
+            f"the reconcile of {tool} does not tell what became of {len(rows)} calls; asked {most.fields['asked']} "
+            f"times about {most.key[:SHOWN_DIGITS]}, it said last: {most.fields.get('heard', '')}",
+            "these calls stay in doubt until it answers, or a person does",
+            f"mend the reconcile, or toolonce calls --state unknown --tool {tool}",
+        )  # fmt: skip
+    behind = behind_doubt(vitals.held)
+    if behind:
+        named = ", ".join(
+            f"{row.key[:SHOWN_DIGITS]} ({row.fields.get('tool', '?')}) for {age(now - row.entered_at)} behind "
+            f"{row.fields['waits_for'][:SHOWN_DIGITS]}"
+            for row in behind
+        )
+        yield Finding(
+            "held_behind_doubt", Severity.WARNING, f"{len(behind)} calls wait behind calls in doubt: {named}",
+            "they have no deadline while the one ahead is in doubt; nobody but a person, or its reconcile, ends that",
+            "toolonce resolve or retry the ones ahead; toolonce cancel those that are to wait no longer",
+        )  # fmt: skip
+
+
+def _queues(vitals: Vitals) -> Iterator[Finding]:
+    stats = vitals.stats
+    assert stats is not None
+    served = {queue.removeprefix(f"{vitals.namespace}.") for worker in vitals.live for queue in worker.queues}
+    for queue, (waiting, _) in stats.queues.items():
+        if waiting and queue not in served:
+            yield Finding(
+                "unserved_queue", Severity.ERROR, f"{waiting} calls wait in queue {queue!r}, which no worker serves",
+                "they wait until their deadline and expire", f"toolonce work --tools ... --queue {queue}",
+            )  # fmt: skip
+        if waiting > QUEUE_LIMIT // 2:
+            yield Finding(
+                "deep_queue", Severity.WARNING, f"queue {queue!r} holds {waiting} calls",
+                f"at {QUEUE_LIMIT} harnesses are refused", "start more workers, or raise --concurrency",
+            )  # fmt: skip
+    oldest = stats.oldest_at[State.QUEUED]
+    if oldest and stats.read_at - oldest > WAITING_MS:
+        yield Finding(
+            "slow_queue", Severity.WARNING, f"the oldest queued call has waited {age(stats.read_at - oldest)}",
+            "queue deadlines pass; calls expire without having run", "toolonce workers; start more of them",
+        )  # fmt: skip
+
+
+def _inboxes(vitals: Vitals) -> Iterator[Finding]:
+    if vitals.quarantined:
+        number = f"{len(vitals.quarantined)} or more" if len(vitals.quarantined) == MOST_QUARANTINED else "some"
+        yield Finding(
+            "quarantined", Severity.WARNING,
+            f"{number} inbox entries were put aside in the last day, the newest because: {vitals.quarantined[0]}",
+            "nothing of them was stored; their harnesses were told", "RUNBOOK.md: Inbox entries put aside",
+        )  # fmt: skip
+    for tool in sorted(vitals.specs.unreadable):
+        yield Finding(
+            "unreadable_spec", Severity.ERROR, f"the published spec of tool {tool!r} cannot be read by this release",
+            "harnesses of this release refuse calls of this tool", "upgrade toolonce here, or start its worker again",
+        )  # fmt: skip
+    for inbox in vitals.inboxes:
+        if inbox.held_ms > HELD_ENTRY_MS or (inbox.waiting and not inbox.taken and inbox.waiting > 100):
+            yield Finding(
+                "inbox_stuck", Severity.ERROR,
+                f"the inbox of {inbox.tenant!r} is not consumed: {inbox.waiting} wait, {inbox.taken} taken",
+                "harnesses that write to the inbox get no answers", "toolonce consume",
+            )  # fmt: skip
+
+
+def _silent(vitals: Vitals) -> Iterator[Finding]:
+    for worker in vitals.workers:
+        if worker.is_silent:
+            heard = age(round(worker.heard_s * 1000))
+            yield Finding(
+                "silent_worker", Severity.WARNING,
+                f"worker {worker.name} (pid {worker.pid} on {worker.hostname}) gave no sign of life for {heard}",
+                "it was killed, is frozen or cut off: what it ran goes on, or is in doubt, once its leases have ended",
+                "look at its process; the entry goes by itself if it is dead",
+            )  # fmt: skip
+
+
+def _held(vitals: Vitals) -> Iterator[Finding]:
+    if vitals.without_worker:
+        tools = ", ".join(sorted(vitals.without_worker))
+        yield Finding(
+            "held_no_worker", Severity.WARNING,
+            f"{sum(vitals.without_worker.values())} calls are held: no worker serves {tools} as they need it",
+            "they go on once a worker with that tool, version, queue and keys comes, and else expire at their deadline",
+            "toolonce calls --state held; toolonce work with a registry that has the tool",
+        )  # fmt: skip
+
+
+def _drift(vitals: Vitals) -> Iterator[Finding]:
+    digests: defaultdict[str, set[str]] = defaultdict(set)
+    releases: set[str] = set()
+    for worker in vitals.live:
+        if worker.report:
+            releases.add(worker.report.version)
+            for tool, digest in worker.report.specs.items():
+                digests[tool].add(digest)
+    drifted = sorted(tool for tool, found in digests.items() if len(found) > 1)
+    if drifted:
+        yield Finding(
+            "spec_drift", Severity.WARNING, f"workers differ in the spec of {', '.join(drifted)}",
+            "calls are validated against the newest spec and may be refused, or fail, at the other workers",
+            "finish the deployment; `toolonce workers` shows who is old",
+        )  # fmt: skip
+    if len(releases) > 1:
+        yield Finding(
+            "mixed_releases", Severity.NOTICE, f"workers of releases {', '.join(sorted(releases))} run together",
+            "fine during an upgrade, a surprise after it", "finish the upgrade",
+        )  # fmt: skip
+
+
+def _times(vitals: Vitals) -> Iterator[Finding]:
+    graces = [worker.report.grace_s for worker in vitals.live if worker.report and worker.report.grace_s]
+    tools = vitals.specs.tools.values()
+    cut = sorted(
+        spec.name
+        for spec in tools
+        if graces and spec.effect is Effect.MUTATING and (not spec.timeout_ms or spec.timeout_ms > min(graces) * 1000)
+    )
+    if cut:
+        yield Finding(
+            "short_grace", Severity.WARNING,
+            f"stopping a worker waits {min(graces):g} s, but {', '.join(cut)} may run longer",
+            "each deployment may leave such calls in doubt",
+            "raise --grace, and the supervisor's stop time above it; or lower the tools' timeout",
+        )  # fmt: skip
+    long = sorted(spec.name for spec in tools if spec.deadline_ms > vitals.retention.body_ms)
+    if long:
+        yield Finding(
+            "short_retention", Severity.WARNING,
+            f"calls of {', '.join(long)} may wait longer than answers are kept ({age(vitals.retention.body_ms)})",
+            "a harness that comes back in time finds the answer of an earlier call gone",
+            "shorten the tools' deadline",
+        )  # fmt: skip

@@ -1,0 +1,132 @@
+"""What is wrong with the server and the way to it. Pure; the rest of the rules are in `findings`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from .findings import Finding, Severity
+from .health_snapshot import Vitals
+
+OLDEST = (7, 0)
+RQ_KNOWN = ("3.0",)
+"""Releases of RQ that were run; their private layout is relied on."""
+SLOW_MS, VERY_SLOW_MS = 5.0, 50.0
+FILLED, NEARLY_FULL = 0.75, 0.9
+LAG_BYTES = 1_000_000
+_LOCAL = ("", "localhost", "127.0.0.1", "::1")
+
+
+def of_the_server(vitals: Vitals) -> Iterator[Finding]:
+    """All rules about the server, the worst first."""
+    yield from _durability(vitals)
+    yield from _kind(vitals)
+    yield from _memory(vitals)
+    yield from _replication(vitals)
+    yield from _way(vitals)
+
+
+def _durability(vitals: Vitals) -> Iterator[Finding]:
+    config = vitals.config
+    lost = "a call that ran may be forgotten in a crash, and run again"
+    if config["appendonly"] is None:
+        yield Finding(
+            "config_barred", Severity.WARNING, "the server does not show its settings (CONFIG is barred)",
+            "nobody can check that it fsyncs before it answers and evicts nothing",
+            "ask the provider, then run with --durability declared",
+        )  # fmt: skip
+    elif config["appendonly"] != "yes":
+        yield Finding("no_aof", Severity.DANGER, "the server keeps nothing on disk", lost, "CONFIG SET appendonly yes")
+    elif config["appendfsync"] != "always":
+        what = f"appendfsync is {config['appendfsync']}"
+        yield Finding("no_fsync", Severity.DANGER, what, lost, "CONFIG SET appendfsync always")
+    if (policy := config["maxmemory-policy"]) not in (None, "noeviction"):
+        yield Finding(
+            "evicts", Severity.DANGER, f"the server may evict records ({policy})", lost,
+            "CONFIG SET maxmemory-policy noeviction",
+        )  # fmt: skip
+    if vitals.info.get("aof_last_write_status", "ok") != "ok":
+        yield Finding(
+            "disk_full", Severity.DANGER, "the server could not write its log the last time", lost,
+            "make room on its disk",
+        )  # fmt: skip
+
+
+def _kind(vitals: Vitals) -> Iterator[Finding]:
+    said = vitals.info.get("valkey_version") or vitals.info.get("redis_version", "0")
+    version = tuple(int(part) for part in said.split(".")[:2] if part.isdigit())
+    if version < OLDEST:
+        yield Finding(
+            "old_server", Severity.DANGER, f"server version {said}", "scripts need 7.0; older ones refuse them",
+            "install Redis or Valkey >= 7.0",
+        )  # fmt: skip
+    if vitals.info.get("cluster_enabled") == "1":
+        yield Finding(
+            "cluster", Severity.DANGER, "this is a Redis Cluster node; toolonce needs one primary",
+            "scripts touch keys of many slots and fail", "use a server without cluster mode, Sentinel or managed",
+        )  # fmt: skip
+    if vitals.rq and not vitals.rq.startswith(RQ_KNOWN):
+        yield Finding(
+            "untried_rq", Severity.WARNING, f"RQ {vitals.rq} is installed; only {', '.join(RQ_KNOWN)} was run",
+            "its layout in Redis may have changed", "pip install 'rq>=3,<3.1'",
+        )  # fmt: skip
+
+
+def _memory(vitals: Vitals) -> Iterator[Finding]:
+    limit, used = int(vitals.config["maxmemory"] or 0), int(vitals.info.get("used_memory", 0))
+    if vitals.config["maxmemory"] is not None and not limit:
+        yield Finding(
+            "no_memory_limit", Severity.NOTICE, "the server has no memory limit",
+            "when the machine is full the kernel kills it, in place of a clean refusal of new calls",
+            "CONFIG SET maxmemory to three quarters of the machine's",
+        )  # fmt: skip
+    elif limit and used > limit * FILLED:
+        severity = Severity.ERROR if used > limit * NEARLY_FULL else Severity.WARNING
+        yield Finding(
+            "little_memory", severity, f"{used * 100 // limit} % of the server's memory is used",
+            "when it is full, admission stops", "toolonce purge --state succeeded --older-than 1d",
+        )  # fmt: skip
+
+
+def _replication(vitals: Vitals) -> Iterator[Finding]:
+    info = vitals.info
+    if info.get("role") not in (None, "master"):
+        yield Finding(
+            "replica", Severity.DANGER, "this server is a replica", "it takes no writes, and what it shows is stale",
+            f"use the primary: {info.get('master_host', '?')}:{info.get('master_port', '?')}",
+        )  # fmt: skip
+        return
+    replicas = [info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0)))]
+    behind = max((_behind(info, replica) for replica in replicas), default=0)
+    if behind > LAG_BYTES:
+        yield Finding(
+            "replica_lag", Severity.WARNING, f"a replica is {behind} bytes behind",
+            "a failover now would lose that much", "look at the replica's disk and network",
+        )  # fmt: skip
+
+
+def _way(vitals: Vitals) -> Iterator[Finding]:
+    median = vitals.latency_ms[len(vitals.latency_ms) // 2] if vitals.latency_ms else 0.0
+    if median > SLOW_MS:
+        severity = Severity.ERROR if median > VERY_SLOW_MS else Severity.WARNING
+        yield Finding(
+            "slow_server", severity, f"a round trip takes {median:.1f} ms", "each call needs three",
+            "run workers near the server; look at SLOWLOG GET and the disk's fsync time",
+        )  # fmt: skip
+    url = urlsplit(vitals.url)
+    if url.scheme == "redis" and url.hostname not in _LOCAL:
+        yield Finding(
+            "no_tls", Severity.WARNING, f"{url.hostname} is spoken to in clear",
+            "arguments and results cross the network readable", "use rediss:// and ops/deploy/users.acl",
+        )  # fmt: skip
+    if vitals.user == "default" and url.scheme != "unix":
+        yield Finding(
+            "default_user", Severity.NOTICE, "everyone uses the server's default user",
+            "a harness can do what only workers and operators should", "load ops/deploy/users.acl",
+        )  # fmt: skip
+
+
+def _behind(info: Mapping[str, str], replica: str) -> int:
+    offsets = dict(part.split("=", 1) for part in replica.split(",") if "=" in part)
+    primary = int(info.get("master_repl_offset", 0))
+    return max(0, primary - int(offsets.get("offset", primary)))

@@ -1,0 +1,71 @@
+"""The store's own counters and ages as Prometheus metrics, read anew at each scrape: exact, whoever was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ...store.connections.connection import Connection
+from ...store.model.errors import StoreError
+from ...store.model.states import State
+from ...store.operations.queries import Stats
+from ...worker.runtime.worker_status import read_roster
+from ..commands.store.stats import read_stats
+
+
+class StoreMetrics(Collector):
+    """Collects one reading; where the store does not answer, only `toolonce_up 0` is told."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            stats, listed = read_stats(self._connection), read_roster(self._connection)
+        except StoreError:
+            yield GaugeMetricFamily("toolonce_up", "Whether the store answers", value=0)
+            return
+        yield GaugeMetricFamily("toolonce_up", "Whether the store answers", value=1)
+        yield from _ledger(stats)
+        yield _calls(stats)
+        yield from _waiting(stats)
+        workers = [worker for worker in listed if not worker.is_silent]
+        yield GaugeMetricFamily("toolonce_workers", "Live workers", value=len(workers))
+        busy = sum(worker.report.busy for worker in workers if worker.report)
+        yield GaugeMetricFamily("toolonce_busy_slots", "Calls that workers run, by their word", value=busy)
+
+
+def _ledger(stats: Stats) -> Iterator[Metric]:
+    counts = stats.counts
+    yield CounterMetricFamily("toolonce_admitted", "Calls ever admitted", value=counts.get("admitted", 0))
+    yield CounterMetricFamily(
+        "toolonce_settled", "Calls settled; a retry takes one back", value=counts.get("settled", 0)
+    )
+    yield GaugeMetricFamily("toolonce_open_calls", "Calls not settled", value=stats.open)
+    yield GaugeMetricFamily("toolonce_unknown_calls", "Calls in doubt now", value=counts.get("state:unknown", 0))
+    yield GaugeMetricFamily("toolonce_balanced", "1 where admitted = settled + open", value=int(stats.balanced))
+    yield GaugeMetricFamily("toolonce_went_back", "1 after a step back", value=int("went_back" in stats.flags))
+
+
+def _calls(stats: Stats) -> Metric:
+    family = GaugeMetricFamily("toolonce_calls", "Calls by state and tool", labels=["state", "tool"])
+    for name, number in sorted(stats.counts.items()):
+        kind, _, rest = name.partition(":")
+        if kind == "tool":
+            state, _, tool = rest.partition(":")
+            family.add_metric([state, tool], number)
+    return family
+
+
+def _waiting(stats: Stats) -> Iterator[Metric]:
+    queues = GaugeMetricFamily("toolonce_queue_length", "Pointers in a queue", labels=["queue"])
+    for queue, (waiting, _) in stats.queues.items():
+        queues.add_metric([queue], waiting)
+    yield queues
+    ages = GaugeMetricFamily("toolonce_oldest_seconds", "Age of the oldest call of an open state", labels=["state"])
+    for state in (State.HELD, State.QUEUED, State.RUNNING, State.UNKNOWN):
+        at = stats.oldest_at[state]
+        ages.add_metric([state], (stats.read_at - at) / 1000 if at else 0.0)
+    yield ages

@@ -1,0 +1,1 @@
+"""What commands take: which store, which calls, spans of time, inputs."""

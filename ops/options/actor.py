@@ -1,0 +1,90 @@
+"""Who acts, and why: what the history of a call will say for good."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+import socket
+import uuid
+from dataclasses import replace
+
+from ...store.model.keyring import Keyring
+from ...store.model.sealing import Sealer
+from ...store.model.secret_texts import NO_SECRETS, Secrets
+from ...store.operations.operators import Done, Word
+from ...store.operations.queries import Record
+from ..errors import NotDone, NotFound
+
+ACTOR = "TOOLONCE_ACTOR"
+
+
+def add_options(parser: argparse.ArgumentParser, *, reason_required: bool = False) -> None:
+    """--actor, --reason and --request-id: for every command that writes history."""
+    group = parser.add_argument_group("what the history will say")
+    group.add_argument("--reason", default="", required=reason_required, help="why; kept with the call")
+    group.add_argument("--actor", help=f"who; else {ACTOR}, else your login name and host")
+    group.add_argument(
+        "--request-id", metavar="ID", help="the same id again within a day is answered as before, not done again"
+    )
+
+
+def word_of(args: argparse.Namespace) -> Word:
+    """The word under which a command acts; without a request id of its own it gets a new one, for our own re-sends.
+
+    Raises:
+        UnicodeEncodeError: something that was typed is no UTF-8 text.
+    """
+    words = (args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
+    for word in words:
+        word.encode()  # half a surrogate pair is a mistake of typing: said, not stored as another character
+    return Word(*words)
+
+
+def secrets_of(found: Record) -> Secrets:
+    """What an operator's words about this call must not repeat: its secret arguments, where the keys are at hand."""
+    stored, keyring = found.stored, Keyring.from_environment()
+    if stored.get("secret") != "1" or stored.get("kid") not in keyring.ids:
+        return NO_SECRETS
+    sealer = Sealer(keyring, stored.get("tenant", ""), stored.get("tool", ""))
+    return Secrets.of(sealer.open_arguments(json.loads(stored.get("args") or "{}"), ())[1])
+
+
+def without_secrets(word: Word, found: Record) -> Word:
+    """The word as the history of this call may keep it."""
+    return replace(word, reason=secrets_of(found).scrub(word.reason))
+
+
+def require_done(done: Done, call: str) -> Done:
+    """The answer, if the store did what was asked.
+
+    Raises:
+        NotFound: the call is gone.
+        NotDone: someone or something was faster; the line says what is true now.
+    """
+    match done.verdict:
+        case "gone":
+            raise NotFound(f"call {call} is gone: its body is past retention, or it never was")
+        case "changed":
+            raise NotDone(f"not done: call {call} is {done.detail} by now{_fence(done)}; see `toolonce call {call}`")
+        case "decided":
+            raise NotDone(f"not done: {done.more} has decided call {call} already; it is {done.detail}")
+        case "late":
+            raise NotDone(f"not done: the approval of call {call} is past its lifetime; the call is {done.detail}")
+        case "mismatch":
+            raise NotDone(f"not done: call {call} has other arguments than the ones shown; look again")
+        case _:
+            return done
+
+
+def _fence(done: Done) -> str:
+    return f" (fence {done.more})" if done.more not in ("", "0") else ""
+
+
+def _login() -> str:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = f"uid {os.getuid()}"  # a container's user without an entry in /etc/passwd
+    return f"{name}@{socket.gethostname()}"

@@ -1,0 +1,84 @@
+"""Reading what is handed to a command: streams, whole responses and lists of calls, from files or standard input.
+
+Decides how a dialect is found when none was named and how a stream is told from a whole response. Stores nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ...stream.decoding.decoder import TurnDecoder
+from ...stream.decoding.detect import guess_dialect
+from ...stream.decoding.whole_body import decode_body
+from ...stream.harness.calls_json import calls_from_json
+from ...stream.turns.turn import DIALECTS, Kind, RejectedCall, ToolCall, TurnResult
+from ..errors import Usage
+from .durations import whole_number
+
+
+def read_bytes(path: str | None) -> bytes:
+    """The file's bytes, or those of standard input for ``-`` and None.
+
+    Raises:
+        Usage: the file cannot be read, or nobody feeds standard input.
+    """
+    from_input = path in (None, "-")
+    if from_input and sys.stdin.isatty():
+        raise Usage("nothing to read: name a file, or feed the stream to standard input")
+    try:
+        return sys.stdin.buffer.read() if from_input else Path(path or "").read_bytes()
+    except OSError as error:
+        raise Usage(f"{'standard input' if from_input else path}: {error.strerror}") from error
+
+
+def add_response_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """What a person knows of a response that its bytes may not say."""
+    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    parser.add_argument(
+        "--max-tokens", metavar="N", type=whole_number,
+        help="the request's limit of output tokens: a turn that used it up is truncated, whatever the provider says",
+    )  # fmt: skip
+
+
+def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> TurnResult:
+    """The turn in these bytes, judged; a whole JSON response is told from a stream by its first character.
+
+    Raises:
+        UnknownDialect: there is no such dialect, or none is recognised.
+    """
+    chosen = dialect or guess_dialect(body)
+    if is_document(body):
+        return decode_body(chosen, body, max_tokens=max_tokens)
+    decoder = TurnDecoder(chosen, max_tokens=max_tokens)
+    decoder.feed(body)
+    return decoder.eof()
+
+
+def is_document(body: bytes) -> bool:
+    """Is this one JSON document, and no stream of events?"""
+    return body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
+    """Calls that the harness holds already: a JSON list of {"name", "arguments", "id"?, "kind"?}.
+
+    Raises:
+        Usage: it is something else.
+    """
+    try:
+        asked = calls_from_json(text.decode())
+    except ValueError as error:
+        raise Usage(f"--calls: {error}") from error
+    out: list[ToolCall | RejectedCall] = []
+    for position, call in enumerate(asked):
+        if call.rejected:
+            out.append(RejectedCall(call.tool, call.call_id, call.rejected, position, str(call.arguments)))
+        else:
+            out.append(ToolCall(call.tool, call.arguments, call.call_id, _kind(call.kind), position))
+    return out
+
+
+def _kind(word: str) -> Kind:
+    return "custom" if word == "custom" else "function"

@@ -1,0 +1,194 @@
+"""Walking calls by state and time with filters, in small steps: a page never goes through the whole store.
+
+Decides order, cursors and where a search stops. Reads only; knows nothing of how rows are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ...store.connections.connection import Connection
+from ...store.model.states import State
+from ...store.operations.queries import Row, Span, page
+from ..errors import Usage
+from .durations import milliseconds, milliseconds_or_none
+from .parser import filled
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from argparse import _ArgumentGroup as ArgumentGroup
+
+STEP = 100
+"""Rows read at once: a few ms of Redis time."""
+LOOK_AT = 500
+"""Rows of one state that a summary looks at, the oldest ones."""
+LOOK_MOST = 1_000
+"""Rows looked at for one page where filters match little; the cursor goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which calls: None or "" for any. `error` is text inside the stored error, `scope` may end with ``*``."""
+
+    states: tuple[State, ...] = tuple(State)
+    tool: str | None = None
+    scope: str | None = None
+    worker: str | None = None
+    error: str | None = None
+    since_us: int | None = None
+    before_us: int | None = None
+    newest_first: bool = True
+    cursor: str | None = None
+    step: int = STEP
+
+    def fits(self, row: Row) -> bool:
+        """Does the row pass the filters that no index knows?"""
+        got = row.fields.get
+        return (
+            (not self.tool or got("tool") == self.tool)
+            and _fits_scope(self.scope, got("scope", ""))
+            and (not self.worker or self.worker in got("worker", ""))
+            and (not self.error or self.error.casefold() in got("error", "").casefold())
+        )
+
+
+@dataclass(slots=True)
+class Listing:
+    """The rows found; `next` continues the walk, None at its end."""
+
+    rows: list[Row] = field(default_factory=list)
+    looked_at: int = 0
+    next: str | None = None
+
+
+def add_filters(parser: ArgumentParser) -> ArgumentGroup:
+    """The filters that listing and bulk commands share; their group, for what else chooses."""
+    group = parser.add_argument_group("which calls")
+    group.add_argument(
+        "--state", action="append", choices=[state.value for state in State], help="in this state; may be repeated"
+    )
+    group.add_argument("--tool", metavar="T", type=filled, help="of this tool")
+    group.add_argument("--scope", metavar="S", type=filled, help="of this scope; a trailing * fits all that start so")
+    group.add_argument("--worker", metavar="W", type=filled, help="last taken by a worker whose name holds this")
+    group.add_argument("--error", metavar="TEXT", type=filled, help="whose error holds this text")
+    group.add_argument("--since", metavar="SPAN", type=milliseconds, help="entered their state within: 90s, 1h, 7d")
+    group.add_argument(
+        "--older-than", metavar="SPAN", type=milliseconds_or_none, help="entered their state before that"
+    )
+    return group
+
+
+def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] = tuple(State)) -> Wanted:
+    """The filters that were typed; spans count back from Redis time."""
+    now = server_now(connection)
+    return Wanted(
+        states=tuple(State(word) for word in args.state) if args.state else default,
+        tool=args.tool,
+        scope=args.scope,
+        worker=args.worker,
+        error=args.error,
+        since_us=None if args.since is None else (now - args.since) * 1000,
+        before_us=None if args.older_than is None else (now - args.older_than) * 1000,
+    )
+
+
+def oldest(connection: Connection, state: State) -> tuple[Row, ...]:
+    """The oldest `LOOK_AT` calls of a state, the oldest first."""
+    return connection.run(page(connection.space, state, Span(newest_first=False, most=LOOK_AT))).rows
+
+
+def behind_doubt(held: Sequence[Row]) -> list[Row]:
+    """Those of these held calls that wait for one in doubt."""
+    return [row for row in held if row.fields.get("waits_for_state") == State.UNKNOWN]
+
+
+def server_now(connection: Connection) -> int:
+    """Redis time, ms: the only clock that counts."""
+    seconds, micros = connection.command("TIME")
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
+    """One page of at most `limit` calls, from the cursor on."""
+    found = Listing()
+    if not (wish.tool or wish.scope or wish.worker or wish.error):
+        wish = replace(wish, step=min(STEP, limit + 1))  # every row fits: no more are read than are shown
+    for row in _merged(connection, wish):
+        if len(found.rows) == limit or found.looked_at == LOOK_MOST:
+            return found
+        found.looked_at += 1
+        found.next = f"{row.entered_us}-{row.key}"
+        if wish.fits(row):
+            found.rows.append(row)
+    found.next = None
+    return found
+
+
+def walk(connection: Connection, wish: Wanted) -> Iterator[Row]:
+    """All calls that fit, one after the other, in small steps."""
+    return (row for row in _merged(connection, wish) if wish.fits(row))
+
+
+def _merged(connection: Connection, wish: Wanted) -> Iterator[Row]:
+    start = _read_cursor(wish.cursor)
+    bound = _narrowed(wish, start)
+    streams = [_in_state(connection, state, bound) for state in wish.states]
+    for row in heapq.merge(*streams, key=_place, reverse=wish.newest_first):
+        if start is None or (_place(row) < start if wish.newest_first else _place(row) > start):
+            yield row
+
+
+def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[Row]:
+    """Calls of one state. Each step starts at the last row's moment, past the rows already seen of that moment, so
+    that calls which come and go meanwhile shift nothing."""
+    span = Span(wish.newest_first, wish.since_us, wish.before_us, most=wish.step)
+    while True:
+        rows = connection.run(page(connection.space, state, span)).rows
+        yield from rows
+        if len(rows) < wish.step:
+            return
+        edge = rows[-1].entered_us
+        same = sum(row.entered_us == edge for row in rows)
+        seen = same + span.offset if same == len(rows) else same
+        if wish.newest_first:
+            span = replace(span, offset=seen, before_us=edge)
+        else:
+            span = replace(span, offset=seen, after_us=edge)
+
+
+def _narrowed(wish: Wanted, start: tuple[int, str] | None) -> Wanted:
+    if start is None:
+        return wish
+    if wish.newest_first:
+        return replace(wish, before_us=min(start[0], wish.before_us or start[0]))
+    return replace(wish, since_us=max(start[0], wish.since_us or 0))
+
+
+def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
+    if cursor is None:
+        return None
+    entered, dash, key = cursor.partition("-")
+    if not dash or not entered.isdigit():
+        raise Usage(f"--cursor {cursor!r}: give the one that the page before ended with")
+    return int(entered), key
+
+
+def _place(row: Row) -> tuple[int, str]:
+    return row.entered_us, row.key
+
+
+def _fits_scope(wish: str | None, scope: str) -> bool:
+    if not wish:
+        return True
+    return scope.startswith(wish[:-1]) if wish.endswith("*") else scope == wish
+
+
+def page_size(text: str) -> int:
+    """A sensible number of rows. An argparse type."""
+    if not text.isdigit() or not 1 <= int(text) <= LOOK_MOST:
+        raise argparse.ArgumentTypeError(f"a page holds 1 to {LOOK_MOST} calls, not {text}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""How data looks to people and programs."""

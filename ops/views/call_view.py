@@ -1,0 +1,165 @@
+"""One call as people and programs see it: who it is, what it asked for, how it stands, what may be done next.
+
+Pure: from a record to plain values. Secret fields are shown masked, whatever keys this process holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...store.model.sealing import mask
+from ...store.model.states import State
+from ...store.operations.queries import Record
+from .render import age, moment
+
+IDENTITY = ("tool", "version", "kind", "effect", "scope", "tenant", "turn", "call_id", "position", "queue")
+TIMES = (
+    "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until",
+    "decided_at", "begun_at", "settled_at",
+)  # fmt: skip
+NUMBERS = ("attempt", "attempt_limit", "fence")
+
+
+def as_json(found: Record) -> dict[str, Any]:
+    """The whole call. Times are ms of Redis time; `next` holds commands that fit its state."""
+    stored = found.stored
+    view: dict[str, Any] = {"key": found.key, "idempotency_key": stored.get("ikey"), "state": found.state}
+    view |= {name: stored[name] for name in IDENTITY if name in stored}
+    view["position"] = int(stored.get("position", 0))
+    view |= {name: int(stored[name]) for name in (*NUMBERS, *TIMES) if stored.get(name)}
+    view |= {name: stored[name] for name in ("reason", "worker", "settled_by") if stored.get(name)}
+    view["arguments"] = masked(stored.get("args"))
+    if found.state is State.SUCCEEDED:
+        view["value"] = masked(stored.get("result"))
+    view["error"] = _parsed(stored.get("error")) or None
+    view["marks"] = _parsed(stored.get("marks")) or {}
+    view["begun"] = stored.get("begun") == "1"
+    view["may_have_run"] = stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED
+    view["progress"] = progress_of(stored)
+    if found.waits_for:
+        view["waits_for"], view["waits_for_state"] = found.waits_for
+    if found.state is State.UNKNOWN:
+        view["read_back"] = {"asked": int(stored.get("asked") or 0), "heard": stored.get("heard")}
+    view["stop_requested"] = stored.get("cancel_requested") == "1"
+    view["forgotten"] = "forgotten" in stored
+    view["lease_left_ms"] = found.lease_left_ms
+    view["history"] = list(found.history)
+    view["evidence"] = [mask(item) for item in found.evidence]
+    view["next"] = next_steps(found)
+    return view
+
+
+def progress_of(stored: Mapping[str, str]) -> dict[str, Any] | None:
+    """What a handler said last of how far it is; None where none said a word. The fraction is the newest attempt's."""
+    if "progress_message" not in stored:
+        return None
+    fraction = stored.get("progress")
+    return {"fraction": float(fraction) if fraction else None, "message": stored["progress_message"]}
+
+
+def masked(stored: str | None) -> Any:
+    """A stored JSON text as a value, with sealed fields as ``***``; None where the body is gone."""
+    return mask(_parsed(stored))
+
+
+def next_steps(found: Record) -> list[str]:
+    """What may be done now, as commands, the first one first."""
+    key = found.key[:12]
+    match found.state, found.stored.get("reason", ""):
+        case State.HELD, "approval" | "duplicate":
+            return [f"toolonce approve {key}", f"toolonce deny {key} --reason R", f"toolonce cancel {key}"]
+        case State.HELD, "no_worker":
+            return [
+                f"toolonce work --tools MODULE:REGISTRY (with {found.stored.get('tool')})",
+                f"toolonce cancel {key}",
+            ]
+        case State.HELD, "store_went_back":
+            return _held_back(key, found.stored)
+        case ((State.HELD | State.QUEUED | State.RUNNING), _):
+            return [f"toolonce wait {key}", f"toolonce cancel {key}"]
+        case State.HELD, "order" if found.waits_for and found.waits_for[1] == State.UNKNOWN:
+            ahead = found.waits_for[0][:12]
+            return [f"toolonce call {ahead} (it is in doubt; this one waits for it)", f"toolonce cancel {key}"]
+        case State.UNKNOWN, _:
+            return _in_doubt(key, found.stored)
+        case State.FAILED, _:
+            return [f"toolonce retry {key} --reason R"]
+        case _:
+            return []
+
+
+def _held_back(key: str, stored: dict[str, str]) -> list[str]:
+    """It may have run in moments that the store has lost; only someone who has looked can say."""
+    return [
+        f"look in the system behind {stored.get('tool')} for {stored.get('ikey')}",
+        f"toolonce resolve {key} --succeeded JSON --reason R",
+        f"toolonce resolve {key} --failed MESSAGE --reason R",
+        f"toolonce recover --accept-loss {key} --reason R",
+        f"toolonce cancel {key}",
+    ]
+
+
+def _in_doubt(key: str, stored: dict[str, str]) -> list[str]:
+    """It happened, it did not, or let it happen again: only someone who has looked can say which."""
+    return [
+        f"look in the system behind {stored.get('tool')} for {stored.get('ikey')}",
+        f"toolonce resolve {key} --succeeded JSON --reason R",
+        f"toolonce resolve {key} --failed MESSAGE --reason R",
+        f"toolonce retry {key} --reason R",
+    ]
+
+
+def time_line(found: Record) -> list[tuple[str, str, str, str]]:
+    """The history as rows: when, what, from and to, by whom and why."""
+    return [(moment(event["at"]), event.get("op", ""), move_of(event), actor_of(event)) for event in found.history]
+
+
+def standing(found: Record) -> str:
+    """The state in one line."""
+    reason = found.stored.get("reason")
+    words = [f"{found.state} ({reason})" if reason else str(found.state)]
+    if found.history:
+        words.append(f"for {age(found.read_at - found.history[-1]['at'])}")
+    if found.lease_left_ms is not None:
+        words.append(f"lease ends in {found.lease_left_ms} ms" if found.lease_left_ms > 0 else "lease has run out")
+    if found.stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED:
+        words.append("may have run before the store went back")
+    if found.stored.get("cancel_requested") == "1":
+        words.append("stop asked for")
+    if found.waits_for:
+        words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")
+    return ", ".join(words)
+
+
+def move_of(event: dict[str, Any]) -> str:
+    """From where to where."""
+    before, after = event.get("from"), event.get("to")
+    if not after:
+        return ""
+    return f"{before} -> {after}" if before else f"-> {after}"
+
+
+def actor_of(event: dict[str, Any]) -> str:
+    """By whom and why, under which fence; of an attempt that an exception ended, which one and where."""
+    parts = [str(event[name]) for name in ("actor", "reason") if event.get(name)]
+    parts += [_raised(event["exception"])] if event.get("exception") else []
+    if event.get("count"):
+        parts.append(f"{event['count']} times since {moment(event['first_at'])}")
+    parts += [f"{name} {event[name]}" for name in ("fence", "attempt") if event.get(name) not in (None, "", "0")]
+    return ", ".join(parts)
+
+
+def _raised(exception: dict[str, Any]) -> str:
+    words = f"{exception.get('type')}: {exception.get('message', '')}".removesuffix(": ")
+    return f"{words} ({exception['file']}:{exception['line']})" if exception.get("file") else words
+
+
+def _parsed(stored: str | None) -> Any:
+    if not stored:
+        return None
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored
