@@ -23,10 +23,11 @@ sys.path[:0] = [str(ROOT)]
 from tests.support.redis_server import RealServer  # noqa: E402  it needs the path above
 from toolonce.store.connections.connection import Connection  # noqa: E402
 from toolonce.store.model import identity  # noqa: E402
-from toolonce.store.model.specs import ToolSpec, publish  # noqa: E402
+from toolonce.store.model.specs import ToolSpec  # noqa: E402
 from toolonce.store.model.states import State  # noqa: E402
 from toolonce.store.operations import admission, queries, recovery, runs  # noqa: E402
 from toolonce.store.operations.runs import Delivery, Ending, Run  # noqa: E402
+from toolonce.store.operations.tools import publish  # noqa: E402
 
 FEW = 1_000
 STEPS = 200

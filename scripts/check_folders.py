@@ -32,14 +32,13 @@ def circles(root: Path = ROOT) -> Iterator[str]:
 def _imports(root: Path) -> dict[Place, dict[Place, set[str]]]:
     """Place -> place that it imports -> the modules that do. The packages' public faces are left out."""
     found: dict[Place, dict[Place, set[str]]] = {}
-    for package in PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            if path.name == "__init__.py":
-                continue
-            source = _place(root, path)
-            for target in _targets(root, path):
-                if target != source:
-                    found.setdefault(source, {}).setdefault(target, set()).add(path.relative_to(root).as_posix())
+    paths = (path for package in PACKAGES for path in sorted((root / package).rglob("*.py")))
+    for path in paths:
+        source = _place(root, path)
+        targets = () if path.name == "__init__.py" else _targets(root, path)
+        for target in targets:
+            if target != source:
+                found.setdefault(source, {}).setdefault(target, set()).add(path.relative_to(root).as_posix())
     return found
 
 

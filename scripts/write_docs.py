@@ -77,7 +77,7 @@ def written(text: str) -> str:
 def _tracked(package: str, suffix: str) -> list[Path]:
     listed = subprocess.run(["git", "ls-files", package], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = (ROOT / line for line in listed.stdout.splitlines())
-    return sorted(path for path in paths if path.suffix == suffix and "examples" not in path.parts and path.exists())
+    return sorted(path for path in paths if path.suffix == suffix and "node" not in path.parts and path.exists())
 
 
 def _sentence(path: Path) -> str:

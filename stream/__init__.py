@@ -30,7 +30,8 @@ from .turns.errors import (
     TurnWithheld,
     UnknownDialect,
 )
-from .turns.turn import DIALECTS, Dialect, ProviderError, RejectedCall, ToolCall, TurnOutcome, TurnResult
+from .turns.turn import DIALECTS, Dialect, RejectedCall, ToolCall, TurnOutcome, TurnResult
+from .wire.frames import ProviderError
 from .wire.limits import Limits
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...store.connections.connection import Connection
-from ...store.model.specs import published
+from ...store.operations.tools import published
 from ...stream.harness.client import Client
 from ..errors import OpsError
 from ..server.embedded import transient_server

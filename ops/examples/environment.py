@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...store.model.specs import published
+from ...store.operations.tools import published
 from ...stream.harness.client import Client
 from ..server.embedded import EmbeddedServer, transient_server
 from ..server.termination import told_to_end

@@ -16,8 +16,7 @@ from ...store.operations.queries import Row
 from ...store.operations.recovery import DAY_MS
 from ...stream.harness.queue_limits import DEFAULTS
 from ..options.listing import behind_doubt
-from ..options.lookup import SHOWN_DIGITS
-from ..views.render import age
+from ..views.render import SHOWN_DIGITS, age
 from .health_snapshot import MOST_QUARANTINED, Vitals
 
 QUEUE_LIMIT = DEFAULTS["queue_limit"]

@@ -16,16 +16,17 @@ from ...store.connections.server_info import read_config, read_info
 from ...store.connections.urls import listed_replicas
 from ...store.model.errors import StoreUnsafe
 from ...store.model.keyring import Keyring
-from ...store.model.specs import Published, published
+from ...store.model.specs import Published
 from ...store.model.states import State
 from ...store.operations.queries import Row, Stats
 from ...store.operations.query import Query
 from ...store.operations.recovery import DAY_MS, Retention
+from ...store.operations.tools import published
 from ...stream.inbox.consumer import GROUP
 from ...worker.runtime.worker_status import WorkerRow, read_roster
-from ..commands.store.stats import read_stats
 from ..options.listing import oldest, server_now
 from .clocks import read_clocks
+from .counters import read_stats
 
 PINGS = 20
 CONFIGS = ("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-replicas-to-write")

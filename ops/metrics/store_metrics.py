@@ -12,7 +12,7 @@ from ...store.model.errors import StoreError
 from ...store.model.states import State
 from ...store.operations.queries import Stats
 from ...worker.runtime.worker_status import read_roster
-from ..commands.store.stats import read_stats
+from ..health.counters import read_stats
 
 
 class StoreMetrics(Collector):

@@ -14,8 +14,6 @@ from ..errors import NotFound, Usage
 _KEY = re.compile(r"[0-9a-f]{1,32}\Z")
 KEY_DIGITS = 32
 FEWEST_DIGITS = 6
-SHOWN_DIGITS = 12
-"""What tables show: enough to tell a billion calls apart."""
 
 
 def get_record(connection: Connection, typed: str) -> Record:

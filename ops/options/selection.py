@@ -18,10 +18,11 @@ from ...store.operations.queries import Record, record
 from ..errors import OpsError, Unsafe, Usage
 from ..exit_codes import ExitCode
 from ..views import render
+from ..views.render import SHOWN_DIGITS
 from .actor import require_done, without_secrets
 from .durations import whole_number
 from .listing import STEP, add_filters, walk, wanted
-from .lookup import SHOWN_DIGITS, get_record
+from .lookup import get_record
 
 SHAPE = "{plan: [{key, tool, state, fence, will, plan}], done: [{key, verdict, said}]}"
 BULK_MOST = 1_000

@@ -29,6 +29,8 @@ NAMESPACE = NAMESPACE_VARIABLE
 DURABILITY = "TOOLONCE_DURABILITY"
 # A person waits: one answer may take a while on a busy server, but a dead one should be said so soon.
 PATIENCE = Patience(reply=5.0, total=5.0)
+LONG_PATIENCE = Patience(reply=10.0, total=60.0)
+"""What runs for long outlives a restart of its server; a person's command does not wait for one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from ...store.model.outcomes import Outcome
 from ...store.model.sealing import mask
 from ...store.model.states import State
 from ..exit_codes import ExitCode
-from ..options.lookup import SHOWN_DIGITS
 from . import render
+from .render import SHOWN_DIGITS
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from rich.text import Text
 
 from ...store.model.plain import UNSEEN, visible
 
+SHOWN_DIGITS = 12
+"""What tables show: enough to tell a billion calls apart."""
 COLOURS = {
     "held": "yellow",
     "queued": "cyan",

@@ -32,6 +32,15 @@ class Failure:
     details: dict[str, Any] = field(default_factory=dict)
     effect: str = ""
 
+    @classmethod
+    def of(cls, stored: dict[str, Any] | None) -> Failure | None:
+        """The failure in its stored form; None where there is none."""
+        if not stored:
+            return None
+        details = stored.get("details") or {}
+        details = details if isinstance(details, dict) else {}
+        return cls(stored.get("code", ""), stored.get("message", ""), details, stored.get("effect", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -154,12 +154,7 @@ def _forgotten(stored: str) -> dict[str, Any]:
 
 def read_failure(stored: str | None) -> Failure | None:
     """The stored failure, if there is one."""
-    value = _json(stored)
-    if not value:
-        return None
-    details = value.get("details") or {}
-    details = details if isinstance(details, dict) else {}
-    return Failure(value.get("code", ""), value.get("message", ""), details, value.get("effect", ""))
+    return Failure.of(_json(stored))
 
 
 def failure_json(failure: Failure | None) -> str:

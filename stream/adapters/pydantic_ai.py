@@ -17,9 +17,10 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from ...store.model.errors import TurnIdMissing
 from ...store.model.outcomes import Outcome
 from ...store.model.parts import Parts
-from ...store.model.specs import ToolSpec, published
+from ...store.model.specs import ToolSpec
 from ...store.model.states import State
 from ...store.model.times import wait_limit
+from ...store.operations.tools import published
 from ..harness.async_client import AsyncBatch, AsyncClient
 from ..harness.submission import usable_turn_id
 from ..replies.answers import for_model

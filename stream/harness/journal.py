@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ...store.model.errors import KeyringMissing
-from ...store.model.specs import published
 from ...store.operations import journal
+from ...store.operations.tools import published
 from ..replies.protocol import Message
 from ..turns.turn import RejectedCall, ToolCall
 from .client import Client

@@ -19,10 +19,11 @@ from ...store.model.errors import KeyringMissing, NoToolsPublished, StoreMisuse,
 from ...store.model.keyring import Keyring
 from ...store.model.keys import Namespace
 from ...store.model.outcomes import Outcome
-from ...store.model.specs import Published, published
+from ...store.model.specs import Published
 from ...store.operations.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ...store.operations.fence_watermark import FenceWatermark
 from ...store.operations.query import Operation
+from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable

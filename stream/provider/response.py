@@ -17,8 +17,8 @@ from typing import Any, Protocol, cast
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
 from ..turns.drafts import Draft
-from ..turns.turn import Dialect, ProviderError, TurnResult
-from ..wire.frames import error_event
+from ..turns.turn import Dialect, TurnResult
+from ..wire.frames import ProviderError, error_event
 
 ERROR_BYTES = 1 << 20
 """How much of an error's body is read: they are short, and an HTML page says nothing."""

@@ -6,13 +6,11 @@ an unknown call's text forbids claiming success and forbids calling again. Knows
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from ...store.model.outcomes import Failure, Outcome
 from ...store.model.states import State
-from ...store.operations.outcome_codec import read_failure
 
 _STATE_WORDS = frozenset(state.value for state in State)
 _NOTHING_RAN = "Nothing was executed."
@@ -211,7 +209,7 @@ def _first_call(told: Any) -> Outcome | None:
     match told:
         case {"tool": str(tool), "state": str(state)} if state in _STATE_WORDS:
             marks = {name: told[name] for name in ("reason", "may_have_run") if name in told}
-            error = read_failure(json.dumps(told["error"])) if "error" in told else None
+            error = Failure.of(told.get("error"))
             return Outcome(
                 "", "", tool, None, 0, State(state), failure=error, attempt=told.get("attempt", 0), marks=marks
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..wire.frames import ProviderError
 from .errors import TurnError, turn_error
 
 Dialect = Literal["openai-responses", "openai-chat", "anthropic", "google-generate", "google-interactions"]
@@ -63,21 +64,6 @@ class RejectedCall:
     turn_id: str | None = None
     echo: dict[str, Any] = field(default_factory=dict)
     kind: Kind = "function"
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderError:
-    """The provider's own words for what went wrong, kept apart from the text that a user may see.
-
-    Attributes:
-        code: the machine-readable kind (``overloaded_error``, ``rate_limit_exceeded``); None where none was given.
-        message: the provider's prose. It may quote the request: for logs, not for users.
-        status: the HTTP-like number or Google's status word; None where none was given.
-    """
-
-    code: str | None = None
-    message: str | None = None
-    status: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from json import dumps
 from typing import Any
 
 from ..wire.arguments import encodable, joined
+from ..wire.frames import ProviderError
 from ..wire.limits import LimitPassed, Limits
 from .drafts import CallComplete, CallOpened, DraftQueue
 from .errors import StreamMisuse
-from .turn import Kind, ProviderError, TurnOutcome
+from .turn import Kind, TurnOutcome
 
 
 class Violations(list[str]):

@@ -6,11 +6,11 @@ Decides what a frame is and which frames are errors. Must not know what a dialec
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from jiter import from_json
 
-from ..turns.turn import ProviderError
 from .arguments import strict_json
 from .json_scan import CutText, NotJson, Repeated, SecondObject
 from .limits import Limits
@@ -21,6 +21,21 @@ _ENVELOPE = 32
 _ARGUMENTS = frozenset({"args", "arguments", "input"})
 # An error document stands near the top of the stray lines; more starts than this are noise.
 _MAX_STRAY_STARTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """The provider's own words for what went wrong, kept apart from the text that a user may see.
+
+    Attributes:
+        code: the machine-readable kind (``overloaded_error``, ``rate_limit_exceeded``); None where none was given.
+        message: the provider's prose. It may quote the request: for logs, not for users.
+        status: the HTTP-like number or Google's status word; None where none was given.
+    """
+
+    code: str | None = None
+    message: str | None = None
+    status: int | str | None = None
 
 
 class BadFrame(ValueError):

@@ -27,12 +27,12 @@ from tests.support.crash_tools import KINDS, VARIABLE, crowd
 from tests.support.partition import Divided
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
-from toolonce.store.model import specs
 from toolonce.store.model.errors import StoreError
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
 from toolonce.store.operations.queries import Stats
+from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.batch import Batch
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
@@ -139,7 +139,7 @@ class Chaos:
 
     def run(self, seconds: float) -> Tally:
         """Let harnesses submit and the killer kill for so long, wait until all is at rest, and count."""
-        self._client.run(specs.publish(self._client.terms.space, crowd.specs()))
+        self._client.run(publish(self._client.terms.space, crowd.specs()))
         self._workers = [self._worker(place) for place in range(WORKERS)]
         with self._submitting():
             self._kill_until(time.monotonic() + seconds)

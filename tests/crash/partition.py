@@ -24,9 +24,9 @@ from tests.support.partition import Divided
 from tests.support.processes import Child
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
-from toolonce.store.model import specs
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
+from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
 
@@ -95,7 +95,7 @@ class Run:
         with self._stack:
             place = self._stack.enter_context(Divided(near=options.near, far=options.far, through=options.through))
             connection = Connection(place.url_cut_off, namespace=NAMESPACE)
-            connection.run(specs.publish(connection.space, crowd.specs()))
+            connection.run(publish(connection.space, crowd.specs()))
             workers = [self._worker(url, options.replicas) for url in (place.url_cut_off, place.url_majority)]
             keys = self._submit(place)
             wait_until(lambda: sum(map(self._ledger.entries, keys[:20])) > SLOTS, description="calls are worked off")

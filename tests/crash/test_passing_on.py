@@ -8,9 +8,9 @@ from tests.support.crash_nursery import Nursery
 from tests.support.crash_site import CrashSite
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.model import specs
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators
+from toolonce.store.operations.tools import limit
 from toolonce.worker import Registry, ToolError
 
 
@@ -30,7 +30,7 @@ def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, nursery: 
 
 
 def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, nursery: Nursery) -> None:
-    site.connection.run(specs.limit(site.connection.space, {"tenant:tenant-1": 1}))
+    site.connection.run(limit(site.connection.space, {"tenant:tenant-1": 1}))
     held = site.submit("put", what="held")
     with nursery.work(site, crash="after_claim") as worker:
         worker.wait_until_gone()

@@ -19,11 +19,11 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
-from toolonce.store.model import specs
 from toolonce.store.model.keyring import VARIABLE, Keyring
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
+from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import RejectedCall, ToolCall
 from toolonce.worker import Registry
@@ -109,7 +109,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
     """O3-11: in Redis keys, in its append-only file, in what it is sent, in logs, answers and what people are shown."""
     connection = Connection(own_server.url, namespace=NAMESPACE)
     client = Client(own_server.url, scope="tenant-1/talk-1", namespace=NAMESPACE)
-    connection.run(specs.publish(connection.space, tools.specs()))
+    connection.run(publish(connection.space, tools.specs()))
     heard: list[str] = []
     serve = ("--tools", "tests.support.crash_secrets:tools", "--lease", "1s", "--log-level", "debug")
     with (

@@ -19,7 +19,8 @@ from tests.support.speech import stream
 from tests.support.workers import Site
 from toolonce.store.model.errors import KeyringMissing
 from toolonce.store.model.keyring import Keyring
-from toolonce.store.model.specs import ToolSpec, publish
+from toolonce.store.model.specs import ToolSpec
+from toolonce.store.operations.tools import publish
 from toolonce.stream.agent.conversation import Answer, Conversation, Terms
 from toolonce.stream.harness.client import Client
 from toolonce.stream.provider.retry import Budget

@@ -20,8 +20,8 @@ from toolonce.ops.server.embedded import EmbeddedServer, ensure_server, project_
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.project import FOLDER, find_project, user_folder
 from toolonce.store.model.errors import StoreMisuse
-from toolonce.store.model.specs import publish
 from toolonce.store.operations.queries import stats
+from toolonce.store.operations.tools import publish
 from toolonce.stream import AsyncClient, Client, ToolCall
 
 TOOLS = """

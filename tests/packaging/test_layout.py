@@ -102,6 +102,10 @@ def test_no_folder_holds_more_modules_than_a_reader_can_look_over() -> None:
     assert {folder.name: size for folder, size in sizes.items() if size > 20} == {}
 
 
+def test_no_folder_imports_in_a_circle() -> None:
+    assert list(circles(ROOT)) == []
+
+
 def test_a_circle_of_folders_is_found(tmp_path: Path) -> None:
     for name, text in {"store/a/x.py": "from ..b import y", "store/b/y.py": "from ..a.x import z"}.items():
         (tmp_path / name).parent.mkdir(parents=True)

@@ -17,7 +17,7 @@ from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Connection, Patience, without_password
 from toolonce.store.connections.urls import read_sentinel_url
 from toolonce.store.model.errors import StoreUnavailable
-from toolonce.store.model.specs import publish, published
+from toolonce.store.operations.tools import publish, published
 
 
 def test_a_sentinel_url_names_hosts_service_database_and_both_passwords() -> None:

@@ -10,10 +10,10 @@ from tests.support.scene import Scene, spec
 from toolonce.store.model.errors import CorruptRecord, StoreFull
 from toolonce.store.model.keys import Namespace
 from toolonce.store.model.outcomes import Failure
-from toolonce.store.model.specs import publish, published
 from toolonce.store.model.states import State
 from toolonce.store.operations import admission, queries
 from toolonce.store.operations.admission import Identified, InboxEntry
+from toolonce.store.operations.tools import publish, published
 
 
 def test_a_turn_of_ten_is_admitted_in_one_step_and_in_call_order(scene: Scene) -> None:

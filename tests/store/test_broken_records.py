@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store.model.specs import limit, publish
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import reclaim, tick
+from toolonce.store.operations.tools import limit, publish
 
 READ = spec("look", "read", deadline_ms=1000)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store.model.specs import limit, publish
 from toolonce.store.model.states import State
 from toolonce.store.operations.runs import NotRun, Run
+from toolonce.store.operations.tools import limit, publish
 
 ONE = spec("pay", concurrency=1)
 READ_ONE = spec("look", "read", concurrency=1)

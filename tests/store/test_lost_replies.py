@@ -15,9 +15,9 @@ from tests.support.redis_server import RealServer
 from tests.support.scene import Scene
 from toolonce.store.connections.connection import Connection, Patience
 from toolonce.store.model.errors import StoreUnavailable
-from toolonce.store.model.specs import publish
 from toolonce.store.operations.operation import Invocation, load, names
 from toolonce.store.operations.query import Operation, Query
+from toolonce.store.operations.tools import publish
 
 T = TypeVar("T")
 

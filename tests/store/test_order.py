@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support.scene import BROKEN, Scene, spec
-from toolonce.store.model.specs import publish
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, queries
 from toolonce.store.operations.admission import NewCall
 from toolonce.store.operations.runs import NotRun
+from toolonce.store.operations.tools import publish
 
 READ = spec("look", "read", max_attempts=3)
 

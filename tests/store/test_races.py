@@ -14,10 +14,10 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.scene import Scene
 from toolonce.store.connections.connection import Connection
-from toolonce.store.model.specs import limit
 from toolonce.store.model.states import State
 from toolonce.store.operations import admission, operators, queries, runs
 from toolonce.store.operations.runs import NotRun, Run
+from toolonce.store.operations.tools import limit
 
 T = TypeVar("T")
 CROWD = 50

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.scene import GRACE_MS, LEASE_MS, Scene, spec
-from toolonce.store.model.specs import publish
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations.recovery import Retention
 from toolonce.store.operations.runs import NotRun, Run
+from toolonce.store.operations.tools import publish
 
 READ = spec("look", "read", max_attempts=2)
 

@@ -22,12 +22,12 @@ from tests.support.audit import audit
 from tests.support.clocked_store import ClockedStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
-from toolonce.store.model.specs import limit
 from toolonce.store.model.states import OPEN, TABLE, Operation, State, targets
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations import runs as execution
 from toolonce.store.operations.operation import Invocation
 from toolonce.store.operations.runs import Run
+from toolonce.store.operations.tools import limit
 
 T = TypeVar("T")
 MOVES = {(row.source, row.operation, row.target) for row in TABLE}

@@ -8,11 +8,11 @@ import pytest
 
 from tests.support.moves import MOVES, cancelled, denied, expired, failed, held, queued, running, succeeded, unknown
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store.model.specs import publish
 from toolonce.store.model.states import TABLE, Operation, Row, State, targets
 from toolonce.store.operations import operators, recovery, runs
 from toolonce.store.operations.operators import Seen
 from toolonce.store.operations.runs import Run
+from toolonce.store.operations.tools import publish
 
 
 def row_of(key: tuple[str | None, str, str]) -> Row:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.scene import Scene, spec
-from toolonce.store.model.specs import publish, published
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import adopt
+from toolonce.store.operations.tools import publish, published
 
 OLD, NEW = spec("pay", version="1"), spec("pay", version="2", queue="billing")
 

@@ -22,9 +22,9 @@ from toolonce.store.model.errors import (
     StoreUnavailable,
     TurnIdMissing,
 )
-from toolonce.store.model.specs import publish, published
 from toolonce.store.model.states import State
 from toolonce.store.operations.operation import Invocation, load
+from toolonce.store.operations.tools import publish, published
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.errors import TurnTruncated

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.stream.turns.turn import ProviderError
-from toolonce.stream.wire.frames import BadFrame, error_in, parse_frame, stray_error
+from toolonce.stream.wire.frames import BadFrame, ProviderError, error_in, parse_frame, stray_error
 from toolonce.stream.wire.json_scan import TOO_DEEP, TOO_LARGE, Repeated
 from toolonce.stream.wire.limits import Limits
 

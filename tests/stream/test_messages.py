@@ -11,7 +11,8 @@ from toolonce.store.model.states import State
 from toolonce.stream.replies.translations import CATALOGUE, Catalogue, MessageCode
 from toolonce.stream.replies.user_text import for_user, message_code
 from toolonce.stream.turns.errors import turn_error
-from toolonce.stream.turns.turn import ProviderError, TurnResult
+from toolonce.stream.turns.turn import TurnResult
+from toolonce.stream.wire.frames import ProviderError
 
 EVERY_CODE = pytest.mark.parametrize("code", MessageCode)
 NOTHING_DONE = {

@@ -13,8 +13,8 @@ from tests.support.harness import LOOK, Bench, calls
 from tests.support.inbox import Inbox
 from tests.support.scene import spec
 from toolonce.store.model.errors import StoreFull, StoreMisuse
-from toolonce.store.model.specs import limit
 from toolonce.store.operations.runs import NotRun
+from toolonce.store.operations.tools import limit
 from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.stream.harness.client import Client
 from toolonce.stream.harness.queue_limits import DEFAULTS, complete

@@ -9,7 +9,8 @@ import pytest
 from tests.support.provider_rules import refusal
 from tests.support.redis_server import RealServer
 from tests.support.turns import Asked, request, turn
-from toolonce.store.model.specs import Effect, ToolSpec, publish
+from toolonce.store.model.specs import Effect, ToolSpec
+from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client
 from toolonce.stream.harness.history import history, replies
 from toolonce.stream.turns.turn import DIALECTS, Dialect

@@ -21,10 +21,10 @@ from tests.support.crash_tools import VARIABLE, tools
 from tests.support.live_store import LiveStore
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
-from toolonce.store.model import specs
 from toolonce.store.model.states import State
 from toolonce.store.operations import operation, queries
 from toolonce.store.operations.queries import Record, Stats
+from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client
 
 NAMESPACE = "crash"
@@ -43,7 +43,7 @@ class CrashSite:
         self.client = Client(self.server.url, scope=SCOPE, namespace=NAMESPACE)
         for name in operation.names():  # so that a lost reply is that of a script that ran, not of "no such script"
             self.store.redis.script_load(operation.load(name).text)
-        self.store.run(specs.publish(self.store.space, tools.specs()))
+        self.store.run(publish(self.store.space, tools.specs()))
 
     def close(self) -> None:
         for process in self._processes:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from tests.support.scene import BROKEN, Scene, spec
 from toolonce.store.model.outcomes import Failure
-from toolonce.store.model.specs import publish
 from toolonce.store.model.states import Operation, State
 from toolonce.store.operations import operators
+from toolonce.store.operations.tools import publish
 
 READ = spec("look", "read", max_attempts=2)
 LAST_TRY = spec("look", "read", max_attempts=1)

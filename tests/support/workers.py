@@ -14,12 +14,12 @@ from tests.support.tools_under_test import VARIABLE, Ledger, tools
 from tests.support.wait import PATIENCE_SECONDS, wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
-from toolonce.store.model import specs
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
 from toolonce.store.operations.queries import Record, Stats
+from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import Registry
@@ -47,7 +47,7 @@ class Site:
         self.connection.close()
 
     def publish(self, registry: Registry) -> None:
-        self.connection.run(specs.publish(self.connection.space, registry.specs()))
+        self.connection.run(publish(self.connection.space, registry.specs()))
 
     def submit(self, tool: str, *, turn_id: str = "", **arguments: Any) -> str:
         """Submit one call of its own turn; its key."""

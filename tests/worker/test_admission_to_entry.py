@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.support.wait import wait_until
 from tests.support.workers import Site
-from toolonce.store.model.specs import publish
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Word, approve, deny
+from toolonce.store.operations.tools import publish
 from toolonce.worker import Allow, Ask, Call, Deny, Registry
 
 

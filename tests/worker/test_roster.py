@@ -14,7 +14,7 @@ from toolonce.ops.commands.store.doctor import examine
 from toolonce.ops.commands.store.workers import as_json
 from toolonce.ops.health.findings import Finding
 from toolonce.ops.health.health_snapshot import take
-from toolonce.store.model.specs import publish
+from toolonce.store.operations.tools import publish
 from toolonce.worker.runtime.registration import SIGN_OF_LIFE_S
 from toolonce.worker.runtime.worker_status import BEATS_MISSED, LISTED_S, read_roster
 

@@ -18,9 +18,9 @@ from ...store.connections.connection import Connection, Patience
 from ...store.connections.durability import Durability, require
 from ...store.model.identity import digest
 from ...store.model.keyring import Keyring
-from ...store.model.specs import publish
 from ...store.model.times import seconds
 from ...store.operations.recovery import Retention
+from ...store.operations.tools import publish
 from ..execution.attempt import Desk
 from ..execution.counters import Tally
 from ..execution.executor import Executor

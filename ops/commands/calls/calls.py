@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ....store.operations.queries import FIND_MOST
 from ...options.listing import Listing, add_filters, listing, page_size, server_now, wanted
-from ...options.lookup import KEY_DIGITS, SHOWN_DIGITS
+from ...options.lookup import KEY_DIGITS
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import render
+from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from ....store.operations.queries import Row

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ....store.model.states import State
 from ...metrics.events import Event, follow, recent
 from ...options.durations import seconds_or_none, whole_number
-from ...options.lookup import SHOWN_DIGITS, get_record
+from ...options.lookup import get_record
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import render
 from ...views.call_view import actor_of, move_of
+from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from ....store.connections.connection import Connection

@@ -13,12 +13,12 @@ from ....store.operations.operators import Done, Seen, Word, accept_call, accept
 from ....store.operations.queries import Record, stats
 from ....store.operations.recovery import Mended, reclaim, repush, tick
 from ...errors import Usage
+from ...health.counters import queues, read_stats
 from ...options import actor, selection
 from ...options.listing import server_now
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import render
-from ..store.stats import queues, read_stats
 
 if TYPE_CHECKING:
     from ....store.connections.connection import Connection

@@ -11,9 +11,9 @@ from ....store.model.keyring import Keyring
 from ....store.model.outcomes import Failure
 from ....store.model.plain import whole_text
 from ....store.model.sealing import Sealer
-from ....store.model.specs import published
 from ....store.model.states import State
 from ....store.operations.operators import Seen, resolve
+from ....store.operations.tools import published
 from ...errors import NotDone, Usage
 from ...options import actor
 from ...options.lookup import get_record

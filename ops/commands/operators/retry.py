@@ -6,9 +6,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from ....store.model.specs import Effect, Published, ToolSpec, published
+from ....store.model.specs import Effect, Published, ToolSpec
 from ....store.model.states import State
 from ....store.operations.operators import Done, Seen, Word, retry
+from ....store.operations.tools import published
 from ....store.schema.validation import validate
 from ...errors import Usage
 from ...options import actor, selection

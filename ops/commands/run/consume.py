@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from ....stream.inbox.consumer import Consumer
 from ...options.parser import command
-from ...options.settings import add_queue_limits, open_store, queue_limits, require_durable
+from ...options.settings import LONG_PATIENCE, add_queue_limits, open_store, queue_limits, require_durable
 from ...views import logs, render
-from .work import PATIENCE
 
 if TYPE_CHECKING:
     from ...options.parser import Subparsers
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     def end(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    with open_store(args, patience=PATIENCE) as connection:
+    with open_store(args, patience=LONG_PATIENCE) as connection:
         require_durable(args, connection)
         consumer = Consumer(connection, name=args.name, tenants=tuple(args.tenant), **queue_limits(args))
         for number in (signal.SIGTERM, signal.SIGINT):

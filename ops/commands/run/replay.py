@@ -19,10 +19,10 @@ from ...errors import Usage
 from ...exit_codes import ExitCode
 from ...options import selection
 from ...options.inputs import add_response_options, decode, read_bytes
-from ...options.lookup import SHOWN_DIGITS
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import outcome_view, render
+from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from ....store.connections.connection import Connection

@@ -13,10 +13,10 @@ from ....stream.harness.client import Client
 from ...errors import Usage
 from ...options.durations import seconds_or_none
 from ...options.inputs import add_response_options, calls_of, decode, read_bytes
-from ...options.lookup import SHOWN_DIGITS
 from ...options.parser import add_json, command, filled
 from ...options.settings import add_queue_limits, open_store, queue_limits, require_durable
 from ...views import outcome_view, render
+from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from ....store.model.outcomes import Outcome

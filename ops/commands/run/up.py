@@ -12,10 +12,10 @@ from ....store.connections.connection import without_password
 from ....stream.inbox.consumer import Consumer
 from ....worker.tools.loading import load_registry
 from ...options.parser import command
-from ...options.settings import REDIS, add_queue_limits, open_store, queue_limits, require_durable
+from ...options.settings import LONG_PATIENCE, REDIS, add_queue_limits, open_store, queue_limits, require_durable
 from ...views import logs, render
 from .consume import consumer_name
-from .work import PATIENCE, add_worker_options, work
+from .work import add_worker_options, work
 
 if TYPE_CHECKING:
     from ....store.connections.connection import Connection
@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
     registry = load_registry(args.tools)
-    with open_store(args, patience=PATIENCE, create=True) as connection:
+    with open_store(args, patience=LONG_PATIENCE, create=True) as connection:
         require_durable(args, connection)  # before the consumer admits anything
         shown = without_password(connection.url)
         render.say(f"the store is at {shown}; harnesses elsewhere: export {REDIS}={shown}")

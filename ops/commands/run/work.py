@@ -6,14 +6,13 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ....store.connections.connection import Patience
 from ....store.model.states import SETTLED, State
 from ....store.operations.recovery import Retention
 from ....worker.tools.loading import load_registry
 from ...errors import Usage
 from ...options.durations import milliseconds, seconds
 from ...options.parser import command, filled
-from ...options.settings import Settings, open_store
+from ...options.settings import LONG_PATIENCE, Settings, open_store
 from ...views import logs
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ toolonce work --tools app.tools:tools
 toolonce work --tools app.tools:tools --concurrency 32 --queue default --queue billing
 toolonce work --tools app.tools:tools --burst      run what waits, then end
 """
-# A worker outlives a restart of its server; a person's command does not wait for one.
-PATIENCE = Patience(reply=10.0, total=60.0)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -94,7 +91,7 @@ def retention(keep: Sequence[tuple[State | None, int]], marks_ms: int) -> Retent
 def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
     registry = load_registry(args.tools)
-    with open_store(args, patience=PATIENCE) as connection:
+    with open_store(args, patience=LONG_PATIENCE) as connection:
         return work(args, connection, registry, burst=args.burst)
 
 

@@ -16,9 +16,8 @@ from ....store.model.errors import StoreUnavailable
 from ...errors import Usage
 from ...metrics.events import follow, recent
 from ...options.parser import command
-from ...options.settings import open_store
+from ...options.settings import LONG_PATIENCE, open_store
 from ...views import logs, render
-from ..run.work import PATIENCE
 
 if TYPE_CHECKING:
     from ...metrics.event_metrics import EventMetrics
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--listen {args.listen!r}: write it as host:port")
     logs.set_up(args)
     registry = CollectorRegistry()
-    with open_store(args, patience=PATIENCE) as connection:
+    with open_store(args, patience=LONG_PATIENCE) as connection:
         registry.register(StoreMetrics(connection))
         if args.once:
             for line in generate_latest(registry).decode().splitlines():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ....store.model.specs import published
 from ....store.model.states import State
-from ....store.operations.queries import Stats, stats
+from ....store.operations.queries import Stats
+from ...health.counters import read_stats
 from ...metrics.rates import rates
 from ...options.listing import behind_doubt, oldest
 from ...options.parser import add_json, command
@@ -50,20 +50,6 @@ def _count_behind_doubt(connection: Connection, got: Stats) -> int:
     if not (got.stored[State.HELD] and got.stored[State.UNKNOWN]):
         return 0
     return len(behind_doubt(oldest(connection, State.HELD)))
-
-
-def read_stats(connection: Connection) -> Stats:
-    """The counters, with every queue that a published tool or a waiting call names."""
-    return connection.run(stats(connection.space, queues(connection)))
-
-
-def queues(connection: Connection) -> tuple[str, ...]:
-    """Queues of this namespace: those of published tools, and those that RQ knows of."""
-    specs = connection.run(published(connection.space)).tools.values()
-    prefix = connection.space.queue_key("").encode()
-    names = [key.removeprefix(prefix) for key in connection.command("SMEMBERS", "rq:queues") if key.startswith(prefix)]
-    seen = {name.decode() for name in names}
-    return tuple(sorted({"default"} | seen | {spec.queue for spec in specs}))
 
 
 def as_json(got: Stats) -> dict[str, Any]:

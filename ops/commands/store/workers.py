@@ -12,10 +12,10 @@ from rich.text import Text
 
 from ....worker.runtime.worker_status import Report, WorkerRow, read_roster
 from ...exit_codes import ExitCode
-from ...options.lookup import SHOWN_DIGITS
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import render
+from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from ...options.parser import Subparsers

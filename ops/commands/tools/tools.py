@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....store.model.specs import published
+from ....store.operations.tools import published
 from ....worker.tools.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
 from ....worker.tools.loading import load_registry
 from ...errors import Usage
