@@ -39,6 +39,7 @@ def test_a_stop_that_ends_in_a_kill_leaves_the_call_in_doubt_at_once(site: Site)
         wait_until(lambda: site.ledger.count("put x"), description="the effect")
         worker.signal(signal.SIGTERM)
         record = site.wait_for(key, State.UNKNOWN)
+        site.wait_for(waiting, State.QUEUED, State.UNKNOWN)
         worker.kill9()
 
     assert record.failure

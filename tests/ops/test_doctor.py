@@ -88,7 +88,7 @@ def test_each_sickness_is_found_in_a_reading_that_shows_it(patient: LiveScene, c
 
 
 def test_every_finding_that_the_doctor_knows_is_tested_above() -> None:
-    text = "".join((OPS / name).read_text() for name in ("findings.py", "server_findings.py", "replica_findings.py"))
+    text = "".join(path.read_text() for path in (OPS / "health").glob("*findings.py"))
     known = set(re.findall(r'Finding\(\s*"(\w+)"', text))
 
     assert known == {*ON_A_SERVER, *IN_A_READING}

@@ -22,7 +22,7 @@ from toolonce.stream.inbox.entry import ENTRY_BYTES
 DYING = """
 import os, sys
 from toolonce.store.connections.connection import Connection
-from toolonce.stream import inbox
+from toolonce.stream.inbox import consumer as inbox
 
 def read(fields, *more, **named):
     if fields.get(b"scope") == b"poison":

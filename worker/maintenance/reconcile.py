@@ -31,7 +31,7 @@ _LOG = logging.getLogger("toolonce.worker")
 _EVERY_S = 1.0
 _SLACK_S = 2.0
 """For those that end at their limit by themselves, or are killed then."""
-_ASK_LEASE_MORE_MS = 30_000
+_ASK_LEASE_MORE_MS = 5_000
 _RECONCILE = Operation.RECONCILE
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 1_000, 600_000
 GONE_AFTER_MS = 600_000
