@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 T_co = TypeVar("T_co", covariant=True)
 Arg = str | bytes | int | float
 _LUA = files("toolonce.store").joinpath("lua")
+_USES = "-- uses:"
 _FUNCTION = re.compile(r"^(?:local )?function (?P<name>\w+)\(.*?^end\n", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"--.*")
 _WORD = re.compile(r"\w+")
@@ -60,9 +61,8 @@ def load(name: str) -> Script:
     body = _source(name)
     lines = body.splitlines()
     shebang = f"{lines[0]}\n" if lines[0].startswith("#!") else ""
-    preludes = next(line for line in lines if line.startswith("-- uses:")).removeprefix("-- uses:").split()
     script = body.removeprefix(shebang)
-    text = shebang + _preludes(preludes, script) + script
+    text = shebang + _preludes(_uses(body), script) + script
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -77,14 +77,34 @@ def _preludes(words: list[str], script: str) -> str:
     again, costs as much time as a command does, called or not.
 
     A prelude in brackets is itself a function; when it is first called it makes the prelude's, and hands them out.
+    A prelude that uses others brings them along, each once: in brackets too, unless the script has them already.
     """
-    sources = {word: _source(f"_{word.strip('()')}") for word in words}
+    sources = _with_their_own(words)
     used = _used("".join(sources.values()), script)
     text = ""
     for word, source in sources.items():
         kept = _FUNCTION.sub(lambda found: found[0] if found["name"] in used else "", source)
         text += _on_demand(word.strip("()"), kept) if word.startswith("(") else kept
     return text
+
+
+def _with_their_own(words: list[str]) -> dict[str, str]:
+    """Each word of a script's `uses` line, with the text of that prelude and, before it, of those that it uses."""
+    there: set[str] = set()
+    return {word: _source_of_prelude(word.strip("()"), there) for word in words}
+
+
+def _source_of_prelude(name: str, there: set[str]) -> str:
+    if name in there:
+        return ""
+    there.add(name)
+    source = _source(f"_{name}")
+    return "".join(_source_of_prelude(other, there) for other in _uses(source)) + source
+
+
+def _uses(source: str) -> list[str]:
+    named = (line.removeprefix(_USES) for line in source.splitlines() if line.startswith(_USES))
+    return next(named, "").split()
 
 
 def _on_demand(name: str, source: str) -> str:

@@ -61,6 +61,12 @@ def test_what_is_within_its_size_is_left_alone(text: str) -> None:
     assert list(complaints_of_module(text, "store/x.py")) == []
 
 
+def test_no_lua_file_is_longer_than_150_lines() -> None:
+    sizes = {path.name: len(path.read_text().splitlines()) for path in (ROOT / "store" / "lua").glob("*.lua")}
+
+    assert {name: lines for name, lines in sizes.items() if lines > 150} == {}
+
+
 def test_no_machine_leaves_its_traces() -> None:
     assert list(traces(ROOT)) == []
 

@@ -1,0 +1,36 @@
+-- Prelude: what an inbox entry hears of each call of its submission.
+-- uses: submission
+
+-- The error of a conflict, as answers.read_conflict makes it: what became of the first call. Its own error is taken over
+-- as it is, since numbers would lose digits.
+local function conflict(call, by_intent)
+  local got = fields(call, 'tool', 'state', 'attempt', 'reason', 'error', 'may_have_run')
+  local first = cjson.encode({ tool = got[1], state = got[2], attempt = tonumber(got[3]),
+    reason = got[2] == 'held' and got[4] ~= '' and got[4] or nil, may_have_run = got[6] and true or nil })
+  if got[2] ~= 'succeeded' and got[5] and got[5] ~= '' then
+    first = string.sub(first, 1, -2) .. ',"error":' .. got[5] .. '}'
+  end
+  local named = by_intent and 'this intent key was used before' or 'this call id was used before in this turn'
+  local message = named .. ' with another tool or other arguments; not run. The first call is ' .. got[2]
+  return '{"code":"conflict","message":' .. cjson.encode(message) .. ',"details":{"named_by":"'
+    .. (by_intent and 'intent' or 'turn') .. '","first":' .. first .. '}}'
+end
+
+-- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once. It hears of
+-- them in its own places and under its own ids, which an intent key may have found under others.
+local function answer_on_stream(spec, verdict)
+  local call, asked = spec.call, spec.asked
+  local position, id = asked.position, asked.call_id or ''
+  if verdict == 'conflict' then
+    redis.call('XADD', answers, '*', 'call', call, 'position', position, 'id', id, 'name', asked.tool,
+      'state', 'conflict', 'result', '', 'error', conflict(call, asked.by_intent), 'marks', '')
+    return
+  end
+  local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, position, id })
+  if OPEN[got[1]] then
+    redis.call('HSET', record_of(call), 'answers', got[2] and got[2] .. '\n' .. line or line)
+  end
+  if not OPEN[got[1]] or got[1] == 'unknown' then
+    flow().tell_harness(call, line)
+  end
+end

@@ -1,0 +1,113 @@
+-- Prelude: what follows once a call is at rest. RQ's view, its lanes, its followers, the inbox, those who wait.
+-- Invariant: a call that comes to rest passes its turn on in the same script; nothing has to be noticed later.
+local RQ_RESULT_TTL = 500
+local ANSWERS_TTL = 86400
+
+-- Whether the call may have run in moments that the store has lost, whatever its attempts say: it was held for that
+-- reason, or it waits while the flag stands, or it was admitted before such a loss was accepted. Reads harm nobody.
+local function may_have_run(call)
+  local got = fields(call, 'may_have_run', 'effect', 'admitted_at')
+  if got[1] then
+    return true
+  end
+  local flags = redis.call('HMGET', root .. 'flags', 'went_back', 'loss_accepted_at')
+  local is_older = tonumber(flags[2] or '-1') >= tonumber(got[3] or '0')
+  if got[2] == 'read' or not (flags[1] or is_older) then
+    return false
+  end
+  redis.call('HSET', record_of(call), 'may_have_run', 1)
+  return true
+end
+
+local function not_run(call)
+  return may_have_run(call) and 'not run since the store has lost writes' or 'not run'
+end
+
+local function tell_follower(follower, settled_as)
+  local got = fields(follower, 'state', 'tool')
+  if got[1] ~= 'held' and got[1] ~= 'queued' then
+    return -- cancelled or expired meanwhile
+  elseif settled_as == 'succeeded' then
+    redis.call('HINCRBY', record_of(follower), 'predecessors', -1)
+    free_if_next(follower)
+  elseif got[1] == 'held' then
+    redis.call('HSET', record_of(follower), 'error', cjson.encode({
+      code = 'predecessor', message = not_run(follower) .. ': the call it had to follow ended as ' .. settled_as,
+      details = { predecessor_state = settled_as } }))
+    transition(follower, 'held', 'refused',
+      { op = 'free', actor = 'order', tool = got[2], reason = 'predecessor ' .. settled_as })
+  end
+end
+
+local function keep_answers(stream)
+  redis.call('EXPIRE', stream, ANSWERS_TTL)
+end
+
+-- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
+-- {stream, position, id} as JSON: one call may stand in several entries, under another id and place in each. (Records
+-- of 0.1.0 hold the stream's name alone.)
+local function tell_harness(call, asking)
+  each(asking, function(line)
+    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id', 'may_have_run')
+    local marks = got[8] and got[2] ~= 'succeeded' and '{"may_have_run": true}' or got[5] or ''
+    local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
+    redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
+      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', marks)
+    keep_answers(ask[1])
+  end)
+end
+
+-- RQ's view of a call at rest. RQ forgets a job after a while; it is not brought back as a torso.
+local function show_at_rest(job, queue, to)
+  local kind = (to == 'failed' or to == 'unknown') and 'failed' or 'finished'
+  local registry = 'rq:' .. kind .. ':' .. space .. '.' .. queue
+  local seconds = math.floor(now / 1000)
+  redis.call('ZREMRANGEBYSCORE', registry, '-inf', seconds)
+  if redis.call('EXPIRE', 'rq:job:' .. job, RQ_RESULT_TTL) == 1 then
+    redis.call('HSET', 'rq:job:' .. job, 'status', kind)
+    redis.call('ZADD', registry, seconds + RQ_RESULT_TTL, job)
+  end
+end
+
+-- Where equal open calls of a scope find each other, for tools that ask for it.
+local function twins_of(scope, print)
+  return root .. 'twins:' .. (scope or '') .. '\n' .. print
+end
+
+local function join_twins(call)
+  local got = fields(call, 'hold_duplicates', 'scope', 'fp')
+  if got[1] then
+    redis.call('ZADD', twins_of(got[2], got[3]), 'NX', whole(now), call)
+  end
+end
+
+-- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
+local function arrive(call, to, tool, about)
+  show_at_rest(about.job, about.queue, to)
+  if about.hold_duplicates and to ~= 'unknown' then
+    redis.call('ZREM', twins_of(about.scope, about.fp), call)
+  end
+  if to == 'succeeded' then
+    redis.call('HDEL', root .. 'slips:' .. (about.scope or ''), tool)
+  end
+  if to ~= 'unknown' and about.lanes then
+    each(about.lanes, function(lane)
+      redis.call('ZREM', root .. 'lane:' .. lane, call)
+      local first = redis.call('ZRANGE', root .. 'lane:' .. lane, 0, 0)[1]
+      if first then
+        free_if_next(first)
+      end
+    end)
+  end
+  local followers = redis.call('SMEMBERS', root .. 'followers:' .. call)
+  if followers[1] then
+    redis.call('DEL', root .. 'followers:' .. call)
+  end
+  for _, follower in ipairs(followers) do
+    tell_follower(follower, to)
+  end
+  if about.answers then
+    tell_harness(call, about.answers)
+  end
+  redis.call('PUBLISH', root .. 'wake:' .. about.turn_key, call)
+end

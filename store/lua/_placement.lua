@@ -1,0 +1,89 @@
+-- Prelude: where a new call of this submission goes: queued, held or refused, and what its record says of that.
+-- uses: predecessors
+local SLIPS_TTL = 86400
+
+local function store_pointer(asked, status)
+  redis.call('HSET', 'rq:job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
+    'status', status, unpack(ARGV, job_from, job_to))
+end
+
+-- Arguments that were of no use: the how many-eth turn in a row with such a call of this tool in this scope. The
+-- model may correct once; several such calls in one turn count once, since it could not correct in between.
+local function count_slip(asked)
+  local slips = root .. 'slips:' .. asked.scope
+  local number, turn = string.match(redis.call('HGET', slips, asked.tool) or '', '^(%d+) (.*)$')
+  number = tonumber(number or '0') + (turn == turn_key and 0 or 1)
+  redis.call('HSET', slips, asked.tool, number .. ' ' .. turn_key)
+  redis.call('EXPIRE', slips, SLIPS_TTL)
+  return number
+end
+
+-- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a
+-- repeat; under whatever key of the keyring it was stored.
+local function find_twin(spec)
+  for i = spec.fp_from, spec.fp_to do
+    local twin = redis.call('ZRANGE', flow().twins_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
+    if twin then
+      return twin
+    end
+  end
+end
+
+-- State and reason of a call that is not refused as it came. `more` is what else is written to its record.
+local function place(spec, more)
+  local call, asked, state, reason = spec.call, spec.asked, spec.state, spec.reason
+  if asked.lanes then
+    local seq = redis.call('INCR', root .. 'admissions')
+    each(asked.lanes, function(lane)
+      redis.call('ZADD', root .. 'lane:' .. lane, seq, call)
+    end)
+  end
+  local open, why = follow(spec)
+  if not open then
+    local not_run = more.may_have_run and 'not run since the store has lost writes' or 'not run'
+    more.error = cjson.encode({ code = 'predecessor', message = not_run .. ': the call it had to follow is ' .. why,
+      details = { predecessor_state = why } })
+    return 'refused', 'predecessor ' .. why
+  end
+  more.predecessors = open > 0 and open or nil
+  more.duplicate_of = asked.hold_duplicates and find_twin(spec) or nil
+  if state ~= 'queued' then
+    return state, reason
+  elseif more.duplicate_of then
+    return 'held', 'duplicate'
+  elseif open > 0 or (asked.lanes and not flow().is_next(call, asked.lanes)) then
+    return 'held', 'order'
+  end
+  return state, reason
+end
+
+-- The record as it is written, in one step: as asked for, and what admission adds.
+local function record(spec, more)
+  local out = { 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
+    unpack(ARGV, spec.field_from, spec.field_to) }
+  for name, value in pairs(more) do
+    out[#out + 1], out[#out + 2] = name, value
+  end
+  return out
+end
+
+-- The queue deadline starts with the first wait for a worker: what `enqueue` does, for a call that has no record yet.
+local function await_worker(call, asked, more)
+  more.not_before, more.queued_at = whole(now), whole(now)
+  if asked.deadline_ms then
+    more.deadline_at = whole(now + tonumber(asked.deadline_ms))
+    redis.call('ZADD', root .. 'deadlines', more.deadline_at, call)
+  end
+  line_up(call, asked.queue, asked.ikey)
+end
+
+-- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
+local function settle_in(call, state, reason, spec)
+  if state == 'held' then
+    flow().wait_held(call, spec.asked.tool, reason, spec.approval)
+  elseif state == 'refused' and spec.state ~= 'refused' then
+    flow().arrive(call, state, spec.asked.tool, flow().know(call))
+  elseif state == 'refused' then
+    redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
+  end
+end

@@ -1,0 +1,76 @@
+-- Prelude: the slots of limits (tool:<name>, tenant:<name>), and who waits for them.
+-- uses: push
+-- Invariant: a slot that falls free wakes who has waited longest; one who was woken and does not take it passes the
+-- wake-up on.
+local REPLICAS = 'replicas' -- what mutating calls wait for, like a limit, while too few replicas answer
+
+-- The limits that count for a call. What has no cap costs nothing but the look.
+local function limits_of(tool, tenant)
+  return { 'tool:' .. tool, 'tenant:' .. (tenant or '') }
+end
+
+local function room_under(cap, limit)
+  return cap and tonumber(cap) - redis.call('SCARD', root .. 'slots:' .. limit) or math.huge
+end
+
+-- How many more calls the two limits of a call let run; math.huge where there is no cap.
+local function room_for(limits)
+  local caps = redis.call('HMGET', root .. 'limits', limits[1], limits[2], 'tenant:*')
+  return { room_under(caps[1], limits[1]), room_under(caps[2] or caps[3], limits[2]) }
+end
+
+local function room_in(limit)
+  local caps = redis.call('HMGET', root .. 'limits', limit, 'tenant:*')
+  return room_under(caps[1] or (string.sub(limit, 1, 7) == 'tenant:' and caps[2]), limit)
+end
+
+-- Wake the calls that have waited longest for a slot of this limit; returns how many there were.
+local function wake(limit, most)
+  local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit, most)
+  for i = #first - 1, 1, -2 do -- the last one first: each goes to the front of its queue
+    local call = first[i]
+    local got = fields(call, 'queue', 'ikey')
+    if got[1] and got[2] then -- else its record is gone
+      redis.call('HDEL', record_of(call), 'waits')
+      redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
+      push(call, got[1], got[2], first[i + 1])
+    end
+  end
+  if redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 then
+    redis.call('SREM', root .. 'crowded', limit)
+  end
+  return #first / 2
+end
+
+-- Wake as many as there is room for; for what no single slot tells of: a cap that was raised, a woken call that
+-- nobody comes to claim.
+local function rouse(limit, most)
+  return wake(limit, math.max(0, math.min(room_in(limit), most)))
+end
+
+-- Set those going that wait for replicas, in their order, behind the calls that are in line.
+local function resume(most)
+  local waiting = root .. 'waiting:' .. REPLICAS
+  local first = redis.call('ZPOPMIN', waiting, most)
+  for i = 1, #first - 1, 2 do
+    local got = fields(first[i], 'queue', 'ikey')
+    redis.call('HDEL', record_of(first[i]), 'waits')
+    push(first[i], got[1], got[2])
+  end
+  if redis.call('EXISTS', waiting) == 0 then
+    redis.call('SREM', root .. 'crowded', REPLICAS)
+  end
+  return #first / 2
+end
+
+local function leave_limits(call, tool, tenant)
+  local limits = limits_of(tool, tenant)
+  if redis.call('EXISTS', root .. 'slots:' .. limits[1], root .. 'slots:' .. limits[2]) == 0 then
+    return
+  end
+  for _, limit in ipairs(limits) do
+    if redis.call('SREM', root .. 'slots:' .. limit, call) == 1 then
+      wake(limit, 1)
+    end
+  end
+end
