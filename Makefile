@@ -61,7 +61,7 @@ fuzz: setup ## run the property tests with a hundred times the examples
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
 
 contract: setup ## ask the live providers whose keys are set and record what they send; costs a few tokens
-	$(PYTEST) -rs tests/stream/test_live_contract.py $(ARGS)
+	$(PYTEST) -rs tests/stream/decoding/test_live_contract.py $(ARGS)
 
 matrix: setup ## try every crash point with every death, and write docs/crash-matrix.md
 	$(BIN)/python -m tests.crash.matrix docs/crash-matrix.md

@@ -108,6 +108,15 @@ def test_no_folder_holds_more_modules_than_a_reader_can_look_over() -> None:
     assert {folder.name: size for folder, size in sizes.items() if size > 20} == {}
 
 
+def test_tests_stand_in_the_folder_of_what_they_test() -> None:
+    tests = [
+        path.relative_to(ROOT / "tests") for name in PACKAGES for path in (ROOT / "tests" / name).rglob("test_*.py")
+    ]
+
+    assert {path.parent.as_posix() for path in tests if not (ROOT / path.parent).is_dir()} == set()
+    assert {path.as_posix() for path in tests if len(path.parts) == 2} == {"ops/test_cli.py", "stream/test_package.py"}
+
+
 def test_no_folder_imports_in_a_circle() -> None:
     assert list(circles(ROOT)) == []
 

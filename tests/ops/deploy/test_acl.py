@@ -19,7 +19,7 @@ from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Patience
 from toolonce.store.model.errors import StoreUnavailable
 
-OPS = Path(__file__).parent.parent.parent / "ops"
+OPS = Path(__file__).parents[3] / "ops"
 TRANSCRIPT = OPS / "demo" / "transcripts" / "weather.anthropic.sse"
 APP = """
 from toolonce.worker.tools.registry import Registry

@@ -14,7 +14,7 @@ from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from tests.support.sick import worker
 
-STREAM = Path(__file__).parent.parent.parent / "ops" / "demo" / "transcripts" / "invoice.openai-responses.sse"
+STREAM = Path(__file__).parents[3] / "ops" / "demo" / "transcripts" / "invoice.openai-responses.sse"
 NEEDS: dict[str, Callable[[str], list[str]]] = {
     "calls": lambda _key: [],
     "call": lambda key: [key],

@@ -16,7 +16,7 @@ import pytest
 
 from toolonce.stream import TurnDecoder, guess_dialect
 
-RECORD_TO = Path(os.environ.get("TOOLONCE_CONTRACT_DIR") or Path(__file__).resolve().parents[1] / "data" / "live")
+RECORD_TO = Path(os.environ.get("TOOLONCE_CONTRACT_DIR") or Path(__file__).resolve().parents[2] / "data" / "live")
 ASK = "What is the weather in Zürich and in 東京? Use the tool, once for each city."
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ABOUT = "The weather of one city"

@@ -22,7 +22,7 @@ from toolonce.ops.health.health_snapshot import take
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.replication import note_replicas
 
-OPS = Path(__file__).parent.parent.parent / "ops"
+OPS = Path(__file__).parents[4] / "ops"
 
 
 @pytest.fixture(scope="module")

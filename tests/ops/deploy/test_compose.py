@@ -17,7 +17,7 @@ from toolonce.ops.cli import build_parser
 from toolonce.ops.options.durations import seconds
 from toolonce.store.model.specs import ToolSpec
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 FILE = ROOT / "docker-compose.yml"
 SCHEMA = json.loads((files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json").read_text())
 

@@ -24,7 +24,7 @@ from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
 
-TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "demo" / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[3] / "ops" / "demo" / "transcripts"
 APP = """
 import time
 from pathlib import Path

@@ -25,7 +25,7 @@ from toolonce.ops.cli import build_parser
 from toolonce.ops.options.durations import seconds
 from toolonce.store.model.specs import ToolSpec
 
-OPS = Path(__file__).parent.parent.parent / "ops"
+OPS = Path(__file__).parents[3] / "ops"
 CONFIG = OPS / "deploy" / "supervisord.conf"
 APP = """
 import time

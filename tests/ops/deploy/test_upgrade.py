@@ -19,7 +19,7 @@ from toolonce.store.model import identity
 from toolonce.store.model.states import State
 from toolonce.store.operations.admission import Identified
 
-DUMPS = sorted((Path(__file__).parent.parent / "data").glob("store-*.json"))
+DUMPS = sorted((Path(__file__).parents[2] / "data").glob("store-*.json"))
 SETTLED = {"succeeded": 0, "failed": None, "refused": None, "cancelled": None}
 OPEN = {"held": "held", "unknown": "unknown", "running": "running", "queued": "queued"}
 

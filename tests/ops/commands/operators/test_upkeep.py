@@ -14,7 +14,7 @@ from tests.support.scene import spec
 from tests.support.wait import wait_until
 from toolonce.ops.commands.operators import recover
 
-TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "demo" / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[4] / "ops" / "demo" / "transcripts"
 
 
 def test_a_dead_workers_lease_is_seen_first_and_then_ended(scene: LiveScene, toolonce: CommandLine) -> None:

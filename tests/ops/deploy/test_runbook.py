@@ -11,7 +11,7 @@ import pytest
 
 from toolonce.ops.cli import build_parser
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "ops" / "RUNBOOK.md").read_text()
 SECTIONS = {part.splitlines()[0]: part for part in TEXT.split("\n## ")[1:]}
 COMMANDS = sorted(

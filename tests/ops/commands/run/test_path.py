@@ -15,7 +15,7 @@ from tests.support.processes import Child
 from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 
-TRANSCRIPTS = Path(__file__).parent.parent.parent / "ops" / "demo" / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[4] / "ops" / "demo" / "transcripts"
 APP = """
 from pathlib import Path
 from toolonce.worker.tools.registry import Registry

@@ -11,7 +11,7 @@ import pytest
 from tests.support.processes import Child
 from tests.support.wait import wait_until
 
-DATA = Path(__file__).parent.parent / "data" / "conformance"
+DATA = Path(__file__).parents[2] / "data" / "conformance"
 
 
 def start(*words: str, tmp: Path) -> Child:
