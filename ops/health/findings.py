@@ -151,23 +151,24 @@ def _doubts(vitals: Vitals) -> Iterator[Finding]:
     now = vitals.stats.read_at
     asked: defaultdict[str, list[Row]] = defaultdict(list)
     for row in vitals.doubtful:
-        if int(row.fields.get("asked") or 0) >= ASKED_IN_VAIN:
-            asked[row.fields.get("tool", "?")].append(row)
+        if row.fields.asked >= ASKED_IN_VAIN:
+            asked[row.fields.tool].append(row)
     for tool, rows in sorted(asked.items()):
-        most = max(rows, key=lambda row: int(row.fields["asked"]))
+        most = max(rows, key=lambda row: row.fields.asked)
         yield Finding(
             "read_backs_fail", Severity.WARNING,
-            f"the reconcile of {tool} does not tell what became of {len(rows)} calls; asked {most.fields['asked']} "
-            f"times about {most.key[:SHOWN_DIGITS]}, it said last: {most.fields.get('heard', '')}",
+            f"the reconcile of {tool} does not tell what became of {len(rows)} calls; asked {most.fields.asked} "
+            f"times about {most.key[:SHOWN_DIGITS]}, it said last: {most.fields.heard or ''}",
             "these calls stay in doubt until it answers, or a person does",
             f"mend the reconcile, or toolonce calls --state unknown --tool {tool}",
         )  # fmt: skip
     behind = behind_doubt(vitals.held)
     if behind:
         named = ", ".join(
-            f"{row.key[:SHOWN_DIGITS]} ({row.fields.get('tool', '?')}) for {age(now - row.entered_at)} behind "
-            f"{row.fields['waits_for'][:SHOWN_DIGITS]}"
+            f"{row.key[:SHOWN_DIGITS]} ({row.fields.tool}) for {age(now - row.entered_at)} behind "
+            f"{row.waits_for[0][:SHOWN_DIGITS]}"
             for row in behind
+            if row.waits_for
         )
         yield Finding(
             "held_behind_doubt", Severity.WARNING, f"{len(behind)} calls wait behind calls in doubt: {named}",

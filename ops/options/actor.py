@@ -44,11 +44,11 @@ def word_of(args: argparse.Namespace) -> Word:
 
 def secrets_of(found: Record) -> Secrets:
     """What an operator's words about this call must not repeat: its secret arguments, where the keys are at hand."""
-    stored, keyring = found.stored, Keyring.from_environment()
-    if stored.get("secret") != "1" or stored.get("kid") not in keyring.ids:
+    fields, keyring = found.fields, Keyring.from_environment()
+    if not fields.secret or fields.kid not in keyring.ids:
         return NO_SECRETS
-    sealer = Sealer(keyring, stored.get("tenant", ""), stored.get("tool", ""))
-    return Secrets.of(sealer.open_arguments(json.loads(stored.get("args") or "{}"), ())[1])
+    sealer = Sealer(keyring, fields.tenant, fields.tool)
+    return Secrets.of(sealer.open_arguments(json.loads(fields.args or "{}"), ())[1])
 
 
 def without_secrets(word: Word, found: Record) -> Word:

@@ -47,12 +47,12 @@ class Wanted:
 
     def fits(self, row: Row) -> bool:
         """Does the row pass the filters that no index knows?"""
-        got = row.fields.get
+        got = row.fields
         return (
-            (not self.tool or got("tool") == self.tool)
-            and _fits_scope(self.scope, got("scope", ""))
-            and (not self.worker or self.worker in got("worker", ""))
-            and (not self.error or self.error.casefold() in got("error", "").casefold())
+            (not self.tool or got.tool == self.tool)
+            and _fits_scope(self.scope, got.scope)
+            and (not self.worker or self.worker in got.worker)
+            and (not self.error or self.error.casefold() in got.error.casefold())
         )
 
 
@@ -103,7 +103,7 @@ def oldest(connection: Connection, state: State) -> tuple[Row, ...]:
 
 def behind_doubt(held: Sequence[Row]) -> list[Row]:
     """Those of these held calls that wait for one in doubt."""
-    return [row for row in held if row.fields.get("waits_for_state") == State.UNKNOWN]
+    return [row for row in held if row.waits_for and row.waits_for[1] == State.UNKNOWN]
 
 
 def server_now(connection: Connection) -> int:

@@ -38,9 +38,8 @@ class Plan:
     words: str
 
     def as_json(self) -> dict[str, object]:
-        stored = self.call.stored
         return {
-            "key": self.call.key, "tool": stored.get("tool"), "state": self.call.state, "fence": self.call.fence,
+            "key": self.call.key, "tool": self.call.fields.tool, "state": self.call.state, "fence": self.call.fence,
             "will": self.will, "plan": self.words,
         }  # fmt: skip
 
@@ -152,7 +151,7 @@ def _show(plans: Sequence[Plan]) -> None:
     rows = (
         (
             plan.call.key[:SHOWN_DIGITS],
-            plan.call.stored.get("tool"),
+            plan.call.fields.tool,
             render.state(plan.call.state),
             "yes" if plan.will else "no",
             plan.words,

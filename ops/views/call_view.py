@@ -6,9 +6,9 @@ Pure: from a record to plain values. Secret fields are shown masked, whatever ke
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
+from ...store.model.record import RecordFields
 from ...store.model.sealing import mask
 from ...store.model.states import State
 from ...store.operations.queries import Record
@@ -24,26 +24,25 @@ NUMBERS = ("attempt", "attempt_limit", "fence")
 
 def as_json(found: Record) -> dict[str, Any]:
     """The whole call. Times are ms of Redis time; `next` holds commands that fit its state."""
-    stored = found.stored
-    view: dict[str, Any] = {"key": found.key, "idempotency_key": stored.get("ikey"), "state": found.state}
-    view |= {name: stored[name] for name in IDENTITY if name in stored}
-    view["position"] = int(stored.get("position", 0))
-    view |= {name: int(stored[name]) for name in (*NUMBERS, *TIMES) if stored.get(name)}
-    view |= {name: stored[name] for name in ("reason", "worker", "settled_by") if stored.get(name)}
-    view["arguments"] = masked(stored.get("args"))
+    fields = found.fields
+    view: dict[str, Any] = {"key": found.key, "idempotency_key": fields.ikey, "state": found.state}
+    view |= fields.typed((*IDENTITY, *NUMBERS, *TIMES))
+    view["position"] = fields.position
+    view |= {name: text for name, text in fields.typed(("reason", "worker", "settled_by")).items() if text}
+    view["arguments"] = masked(fields.args)
     if found.state is State.SUCCEEDED:
-        view["value"] = masked(stored.get("result"))
-    view["error"] = _parsed(stored.get("error")) or None
-    view["marks"] = _parsed(stored.get("marks")) or {}
-    view["begun"] = stored.get("begun") == "1"
-    view["may_have_run"] = stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED
-    view["progress"] = progress_of(stored)
+        view["value"] = masked(fields.result)
+    view["error"] = _parsed(fields.error) or None
+    view["marks"] = _parsed(fields.marks) or {}
+    view["begun"] = fields.begun
+    view["may_have_run"] = fields.may_have_run and found.state is not State.SUCCEEDED
+    view["progress"] = progress_of(fields)
     if found.waits_for:
         view["waits_for"], view["waits_for_state"] = found.waits_for
     if found.state is State.UNKNOWN:
-        view["read_back"] = {"asked": int(stored.get("asked") or 0), "heard": stored.get("heard")}
-    view["stop_requested"] = stored.get("cancel_requested") == "1"
-    view["forgotten"] = "forgotten" in stored
+        view["read_back"] = {"asked": fields.asked, "heard": fields.heard}
+    view["stop_requested"] = fields.cancel_requested
+    view["forgotten"] = bool(fields.forgotten)
     view["lease_left_ms"] = found.lease_left_ms
     view["history"] = list(found.history)
     view["evidence"] = [mask(item) for item in found.evidence]
@@ -51,12 +50,11 @@ def as_json(found: Record) -> dict[str, Any]:
     return view
 
 
-def progress_of(stored: Mapping[str, str]) -> dict[str, Any] | None:
+def progress_of(fields: RecordFields) -> dict[str, Any] | None:
     """What a handler said last of how far it is; None where none said a word. The fraction is the newest attempt's."""
-    if "progress_message" not in stored:
+    if fields.progress_message is None:
         return None
-    fraction = stored.get("progress")
-    return {"fraction": float(fraction) if fraction else None, "message": stored["progress_message"]}
+    return {"fraction": fields.progress, "message": fields.progress_message}
 
 
 def masked(stored: str | None) -> Any:
@@ -67,33 +65,33 @@ def masked(stored: str | None) -> Any:
 def next_steps(found: Record) -> list[str]:
     """What may be done now, as commands, the first one first."""
     key = found.key[:12]
-    match found.state, found.stored.get("reason", ""):
+    match found.state, found.fields.reason:
         case State.HELD, "approval" | "duplicate":
             return [f"toolonce approve {key}", f"toolonce deny {key} --reason R", f"toolonce cancel {key}"]
         case State.HELD, "no_worker":
             return [
-                f"toolonce work --tools MODULE:REGISTRY (with {found.stored.get('tool')})",
+                f"toolonce work --tools MODULE:REGISTRY (with {found.fields.tool})",
                 f"toolonce cancel {key}",
             ]
         case State.HELD, "store_went_back":
-            return _held_back(key, found.stored)
+            return _held_back(key, found.fields)
         case ((State.HELD | State.QUEUED | State.RUNNING), _):
             return [f"toolonce wait {key}", f"toolonce cancel {key}"]
         case State.HELD, "order" if found.waits_for and found.waits_for[1] == State.UNKNOWN:
             ahead = found.waits_for[0][:12]
             return [f"toolonce call {ahead} (it is in doubt; this one waits for it)", f"toolonce cancel {key}"]
         case State.UNKNOWN, _:
-            return _in_doubt(key, found.stored)
+            return _in_doubt(key, found.fields)
         case State.FAILED, _:
             return [f"toolonce retry {key} --reason R"]
         case _:
             return []
 
 
-def _held_back(key: str, stored: dict[str, str]) -> list[str]:
+def _held_back(key: str, fields: RecordFields) -> list[str]:
     """It may have run in moments that the store has lost; only someone who has looked can say."""
     return [
-        f"look in the system behind {stored.get('tool')} for {stored.get('ikey')}",
+        f"look in the system behind {fields.tool} for {fields.ikey}",
         f"toolonce resolve {key} --succeeded JSON --reason R",
         f"toolonce resolve {key} --failed MESSAGE --reason R",
         f"toolonce recover --accept-loss {key} --reason R",
@@ -101,10 +99,10 @@ def _held_back(key: str, stored: dict[str, str]) -> list[str]:
     ]
 
 
-def _in_doubt(key: str, stored: dict[str, str]) -> list[str]:
+def _in_doubt(key: str, fields: RecordFields) -> list[str]:
     """It happened, it did not, or let it happen again: only someone who has looked can say which."""
     return [
-        f"look in the system behind {stored.get('tool')} for {stored.get('ikey')}",
+        f"look in the system behind {fields.tool} for {fields.ikey}",
         f"toolonce resolve {key} --succeeded JSON --reason R",
         f"toolonce resolve {key} --failed MESSAGE --reason R",
         f"toolonce retry {key} --reason R",
@@ -118,15 +116,15 @@ def time_line(found: Record) -> list[tuple[str, str, str, str]]:
 
 def standing(found: Record) -> str:
     """The state in one line."""
-    reason = found.stored.get("reason")
+    reason = found.fields.reason
     words = [f"{found.state} ({reason})" if reason else str(found.state)]
     if found.history:
         words.append(f"for {age(found.read_at - found.history[-1]['at'])}")
     if found.lease_left_ms is not None:
         words.append(f"lease ends in {found.lease_left_ms} ms" if found.lease_left_ms > 0 else "lease has run out")
-    if found.stored.get("may_have_run") == "1" and found.state is not State.SUCCEEDED:
+    if found.fields.may_have_run and found.state is not State.SUCCEEDED:
         words.append("may have run before the store went back")
-    if found.stored.get("cancel_requested") == "1":
+    if found.fields.cancel_requested:
         words.append("stop asked for")
     if found.waits_for:
         words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")

@@ -15,11 +15,12 @@ from ..model.errors import StoreFull
 from ..model.keys import Namespace
 from ..model.outcomes import Failure, Outcome
 from ..model.plain import plain_value
+from ..model.record import ANSWER_FIELDS
 from ..model.specs import ToolSpec
 from ..model.states import State
 from .fence_watermark import FenceWatermark
 from .operation import Arg, Invocation, load
-from .outcome_codec import ANSWER_FIELDS, failure_json, read_conflict, read_outcome
+from .outcome_codec import failure_json, read_conflict, read_outcome
 from .pointers import job_fields
 from .query import Query
 

@@ -3,40 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from ..model.record import ToldRun
 from ..model.specs import Effect
 
-
-class _Told(NamedTuple):
-    """What `_run.lua` tells of a call, in its order."""
-
-    tool: str | None
-    version: str | None
-    kind: str | None
-    args: str | None
-    ikey: str | None
-    scope: str | None
-    tenant: str | None
-    turn: str | None
-    call_id: str | None
-    position: str | None
-    effect: str | None
-    begins: str | None
-    attempt: str | None
-    attempt_limit: str | None
-    deadline_at: str | None
-    secret: str | None
-    cancel_requested: str | None
-    trace: str | None
-    claimed_at: str | None
-    approved: str | None
-    kid: str | None
-    ran_before: str | None
-    not_started: str | None
-
-
-RUN_FIELDS = _Told._fields
 _EFFECTS = {effect.value: effect for effect in Effect}
 
 
@@ -85,8 +55,8 @@ class Run:
 
 
 def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
-    """A run from the fields of `_run.lua`."""
-    told = _Told._make([None if value is None else value.decode() for value in reply])
+    """A run from the fields that a worker is told, in the order of `ToldRun`."""
+    told = ToldRun._make([None if value is None else value.decode() for value in reply])
     return Run(
         call=call,
         fence=fence,

@@ -1,42 +1,17 @@
-"""Reads what the store says about a call into an Outcome. The order of fields is that of `_answer.lua`."""
+"""Reads what the store says about a call into an Outcome. The order of fields is that of `ToldAnswer`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..model.errors import CorruptRecord
 from ..model.outcomes import Failure, Outcome
 from ..model.plain import plain_value, whole_text
+from ..model.record import ToldAnswer
 from ..model.states import NotStored, State
 
-
-class _Answer(NamedTuple):
-    state: str | None
-    tool: str | None
-    call_id: str | None
-    position: str | None
-    kind: str | None
-    ikey: str | None
-    attempt: str | None
-    fence: str | None
-    reason: str | None
-    result: str | None
-    error: str | None
-    marks: str | None
-    echo: str | None
-    cancel_requested: str | None
-    forgotten: str | None
-    turn: str | None
-    progress: str | None
-    progress_message: str | None
-    slip: str | None
-    duplicate_of: str | None
-    may_have_run: str | None
-
-
-ANSWER_FIELDS = _Answer._fields
 _STATES = {state.value: (state, state.is_settled) for state in State}
 _ANOTHER_SHAPE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What is raised by JSON that is not of the form it should have."""
@@ -87,7 +62,7 @@ def read_conflict(key: str, reply: list[bytes | None], *, idempotency_key: str, 
     )
 
 
-def _first_call(got: _Answer) -> dict[str, Any]:
+def _first_call(got: ToldAnswer) -> dict[str, Any]:
     """What became of a call whose identity was used again; see `Failure`."""
     state = _STATES[got.state or ""][0]
     first: dict[str, Any] = {"tool": got.tool or "", "state": state.value, "attempt": int(got.attempt or 0)}
@@ -98,11 +73,11 @@ def _first_call(got: _Answer) -> dict[str, Any]:
     return first | {"may_have_run": True} if got.may_have_run else first
 
 
-def _answer(reply: list[bytes | None]) -> _Answer:
-    return _Answer._make([None if field is None else field.decode() for field in reply])
+def _answer(reply: list[bytes | None]) -> ToldAnswer:
+    return ToldAnswer._make([None if field is None else field.decode() for field in reply])
 
 
-def _read(key: str, got: _Answer, *, replayed: bool) -> Outcome:
+def _read(key: str, got: ToldAnswer, *, replayed: bool) -> Outcome:
     state, is_settled = _STATES[got.state or ""]
     # By position: by name takes a third longer, and this stands in the way of every replay.
     return Outcome(
@@ -125,7 +100,7 @@ def _read(key: str, got: _Answer, *, replayed: bool) -> Outcome:
     )
 
 
-def _marks(state: State, got: _Answer) -> dict[str, Any]:
+def _marks(state: State, got: ToldAnswer) -> dict[str, Any]:
     marks: dict[str, Any] = _json(got.marks) or {}
     if got.forgotten:
         marks |= _forgotten(got.forgotten)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.errors import CorruptRecord
 from ..model.keys import Namespace
 from ..model.outcomes import Failure, Outcome
+from ..model.record import PAGE_FIELDS, RecordFields
 from ..model.states import OPEN, State
 from .operation import Invocation, load, number, text
 from .outcome_codec import read_failure, read_outcome
 
-PAGE_FIELDS = (
-    "tool", "reason", "scope", "turn", "call_id", "position", "attempt", "fence", "worker", "error", "effect",
-    "admitted_at", "queue", "not_before", "cancel_requested", "asked", "heard",
-)  # fmt: skip
 RECORD_VERSIONS = ("1",)
 FIND_MOST = 500
 """Calls of a state that `find` looks at, from each end: a few ms of Redis time, however large the store is."""
@@ -28,7 +25,7 @@ class Record:
     """All that is stored about a call. Times are ms of Redis time.
 
     Attributes:
-        stored: the record's fields as text, arguments and result as JSON text.
+        fields: what is stored, typed.
         history: events, oldest first: at, op, from, to, actor, fence, attempt, reason, ...
         evidence: outcomes that came too late to count.
         lease_left_ms: None unless a lease is held.
@@ -38,7 +35,7 @@ class Record:
 
     key: str
     state: State
-    stored: dict[str, str]
+    fields: RecordFields
     history: tuple[dict[str, Any], ...]
     evidence: tuple[dict[str, Any], ...]
     lease_left_ms: int | None
@@ -46,24 +43,30 @@ class Record:
     waits_for: tuple[str, str] | None = None
 
     @property
+    def stored(self) -> Mapping[str, str]:
+        """The fields as they are stored."""
+        return self.fields.values
+
+    @property
     def fence(self) -> int:
-        return int(self.stored.get("fence") or 0)
+        return self.fields.fence
 
     @property
     def failure(self) -> Failure | None:
-        return read_failure(self.stored.get("error"))
+        return read_failure(self.fields.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line of a page. `entered_us`: when it entered the state, microseconds of Redis time; calls of one turn that
-    were admitted in one step have theirs in call order. A held call's `fields` name in ``waits_for`` and
-    ``waits_for_state`` the call that it waits for, where it is one."""
+    were admitted in one step have theirs in call order. `waits_for`: of a held call, key and state of the one that it
+    waits for, where it is one."""
 
     key: str
     state: State
     entered_us: int
-    fields: dict[str, str]
+    fields: RecordFields
+    waits_for: tuple[str, str] | None = None
 
     @property
     def entered_at(self) -> int:
@@ -119,21 +122,21 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
     """
 
     def read(reply: list[Any]) -> Record | None:
-        stored = _mapping(reply[0])
-        if not stored:
+        fields = RecordFields(_mapping(reply[0]))
+        if not fields.values:
             return None
-        if stored.get("v") not in RECORD_VERSIONS:
-            raise CorruptRecord(f"call {call} has record version {stored.get('v')!r}; upgrade toolonce here")
+        if fields.v not in RECORD_VERSIONS:
+            raise CorruptRecord(f"call {call} has record version {fields.v or None!r}; upgrade toolonce here")
         lease = int(reply[3])
         return Record(
             key=call,
-            state=State(stored["state"]),
-            stored=stored,
+            state=State(fields.state),
+            fields=fields,
             history=tuple(json.loads(line) for line in reply[1]),
             evidence=tuple(json.loads(line) for line in reply[2]),
-            lease_left_ms=None if lease < 0 and stored["state"] != State.RUNNING else lease,
+            lease_left_ms=None if lease < 0 and fields.state != State.RUNNING else lease,
             read_at=int(reply[4]),
-            waits_for=(reply[5].decode(), (reply[6] or b"gone").decode()) if reply[5] else None,
+            waits_for=_waits_for(reply[5], reply[6]),
         )
 
     return Invocation(load("record"), space.root, (call,), read)
@@ -199,9 +202,11 @@ def find(space: Namespace, prefix: str, *, most: int = FIND_MOST) -> Invocation[
 def _row(state: State, line: list[Any]) -> Row:
     key, entered, values, ahead, ahead_state = line
     found = {name: text(value) or "" for name, value in zip(PAGE_FIELDS, values, strict=True) if value is not None}
-    if ahead:
-        found |= {"waits_for": ahead.decode(), "waits_for_state": text(ahead_state) or "gone"}
-    return Row(key.decode(), state, int(entered), found)
+    return Row(key.decode(), state, int(entered), RecordFields(found), _waits_for(ahead, ahead_state))
+
+
+def _waits_for(ahead: bytes | None, ahead_state: bytes | None) -> tuple[str, str] | None:
+    return (ahead.decode(), text(ahead_state) or "gone") if ahead else None
 
 
 def stats(space: Namespace, queues: Sequence[str] = ("default",)) -> Invocation[Stats]:

@@ -14,7 +14,6 @@ from typing import Any
 from ..model.keys import Namespace
 from ..model.outcomes import Failure
 from ..model.states import State
-from .claimed_run import RUN_FIELDS as RUN_FIELDS
 from .claimed_run import Run as Run
 from .claimed_run import read_run
 from .operation import Arg, Invocation, load

@@ -66,19 +66,18 @@ def show(found: Record) -> None:
 
 def _answer(found: Record) -> dict[str, object]:
     lines: dict[str, object] = {}
-    if "result" in found.stored and found.state == "succeeded":
-        lines["value"] = render.json_line(masked(found.stored["result"]))
-    if found.state == "unknown" and (heard := found.stored.get("heard")):
-        lines["read-back"] = f"asked {found.stored.get('asked', 0)} times; the last: {heard}"
+    if found.fields.result and found.state == "succeeded":
+        lines["value"] = render.json_line(masked(found.fields.result))
+    if found.state == "unknown" and (heard := found.fields.heard):
+        lines["read-back"] = f"asked {found.fields.asked} times; the last: {heard}"
     if failure := found.failure:
         lines["error"] = f"{failure.code}: {failure.message}"
-    if said := progress_of(found.stored):
+    if said := progress_of(found.fields):
         share = "" if said["fraction"] is None else f"{said['fraction']:.0%} "
         lines["last progress"] = f"{share}{said['message']}".rstrip()
-    for name, title in (("marks", "marks"), ("worker", "worker"), ("settled_by", "settled by")):
-        if found.stored.get(name):
-            lines[title] = found.stored[name]
-    return lines
+    fields = found.fields
+    shown = {"marks": fields.marks, "worker": fields.worker, "settled by": fields.settled_by}
+    return lines | {title: text for title, text in shown.items() if text}
 
 
 def _section(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ....store.model.record import PAGE_FIELDS
 from ....store.operations.queries import FIND_MOST
 from ...options.listing import Listing, add_filters, listing, page_size, server_now, wanted
 from ...options.lookup import KEY_DIGITS
@@ -53,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
 
 def row_json(row: Row) -> dict[str, Any]:
     """A row for programs; times are ms of Redis time."""
-    fields: dict[str, Any] = dict(row.fields)
-    for name in ("position", "attempt", "fence", "admitted_at", "not_before", "asked"):
-        if name in fields:
-            fields[name] = int(fields[name])
+    fields = row.fields.typed(PAGE_FIELDS)
+    if row.fields.cancel_requested:
+        fields["cancel_requested"] = "1"  # this form of a row has always shown it so
+    if row.waits_for:
+        fields["waits_for"], fields["waits_for_state"] = row.waits_for
     error = json.loads(fields.pop("error", "") or "null")
     return {"key": row.key, "state": row.state, "entered_at": row.entered_at, **fields, "error": error}
 
@@ -73,17 +75,17 @@ def _show(found: Listing, now: int, place: str, *, digits: int) -> None:
 
 
 def _cells(row: Row, now: int, *, digits: int) -> tuple[object, ...]:
-    got = row.fields.get
+    got = row.fields
     shown = row.key[:digits]
     since = render.age(now - row.entered_at)
-    return shown, render.state(row.state), since, got("tool"), got("scope"), got("attempt"), _known(row)
+    return shown, render.state(row.state), since, got.tool, got.scope, got.attempt, _known(row)
 
 
 def _known(row: Row) -> str:
-    error = json.loads(row.fields.get("error") or "null")
+    error = json.loads(row.fields.error or "null")
     if row.state.is_settled or row.state == "unknown":
         return render.brief(f"{error['code']}: {error['message']}") if error else ""
-    words = [row.fields.get("reason", ""), "stop asked for" if row.fields.get("cancel_requested") else ""]
-    if ahead := row.fields.get("waits_for"):
-        words.append(f"behind {ahead[:SHOWN_DIGITS]} ({row.fields.get('waits_for_state') or 'gone'})")
+    words = [row.fields.reason, "stop asked for" if row.fields.cancel_requested else ""]
+    if row.waits_for:
+        words.append(f"behind {row.waits_for[0][:SHOWN_DIGITS]} ({row.waits_for[1]})")
     return ", ".join(word for word in words if word)

@@ -48,19 +48,19 @@ def run(args: argparse.Namespace) -> int:
             selection.confirm(args, "let them run?")
 
         def act(one: Plan, word: Word) -> Done:
-            shown = Question(one.call.stored.get("reason", ""), one.call.fence)
-            return connection.run(decide(connection.space, one.call.key, one.call.stored["ikey"], word, shown=shown))
+            shown = Question(one.call.fields.reason, one.call.fence)
+            return connection.run(decide(connection.space, one.call.key, one.call.fields.ikey, word, shown=shown))
 
         return selection.carry_out(args, plans, act, word=actor.word_of(args))
 
 
 def plan(call: Record, decision: str) -> Plan:
     """What the decision would mean for this call. Pure."""
-    if call.state is State.HELD and call.stored.get("reason") in ("approval", "duplicate"):
+    if call.state is State.HELD and call.fields.reason in ("approval", "duplicate"):
         return Plan(call, True, "would run" if decision == "approve" else "would be refused")
-    if by := call.stored.get("decided_by"):
+    if by := call.fields.decided_by:
         return Plan(call, False, f"{by} has decided already; it is {call.state}")
-    return Plan(call, False, f"does not wait for approval: it is {call.state} {call.stored.get('reason', '')}".rstrip())
+    return Plan(call, False, f"does not wait for approval: it is {call.state} {call.fields.reason}".rstrip())
 
 
 def _shown(args: argparse.Namespace) -> bool:
@@ -71,4 +71,4 @@ def _shown(args: argparse.Namespace) -> bool:
 def _show_arguments(args: argparse.Namespace, plans: list[Plan]) -> None:
     if not args.json:
         for one in plans:
-            render.show(f"{one.call.stored.get('tool')} {render.json_line(masked(one.call.stored.get('args')))}")
+            render.show(f"{one.call.fields.tool} {render.json_line(masked(one.call.fields.args))}")

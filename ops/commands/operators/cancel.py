@@ -52,5 +52,5 @@ def plan(call: Record) -> Plan:
         case State.UNKNOWN:
             return Plan(call, False, "has been entered: look, then resolve it")
         case _:
-            by = call.stored.get("settled_by")
+            by = call.fields.settled_by
             return Plan(call, False, f"is {call.state}{f' (by {by})' if by else ''}: its answer stands")

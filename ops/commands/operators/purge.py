@@ -71,7 +71,7 @@ def freed(before: Memory | None, after: Memory | None) -> str:
 
 def plan(call: Record, *, force: bool) -> Plan:
     """What purging this call would mean. Pure."""
-    if call.stored.get("forgotten"):
+    if call.fields.forgotten:
         return Plan(call, False, "is forgotten already")
     if call.state is State.UNKNOWN:
         words = "would be settled as failed and forgotten" if force else "is in doubt: look and resolve it, or --force"

@@ -129,7 +129,7 @@ def _accept_calls(args: argparse.Namespace, connection: Connection) -> int:
 
 
 def _plan(found: Record) -> selection.Plan:
-    if found.state is State.HELD and found.stored.get("reason") == "store_went_back":
+    if found.state is State.HELD and found.fields.reason == "store_went_back":
         return selection.Plan(found, True, "would run, a second time if it had run before the store went back")
     return selection.Plan(found, False, "is not held since the store went back")
 

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_in_doubt(found: Record) -> bool:
-    held_back = found.state is State.HELD and found.stored.get("reason") == "store_went_back"
+    held_back = found.state is State.HELD and found.fields.reason == "store_went_back"
     return held_back or found.state is State.UNKNOWN
 
 
@@ -98,8 +98,8 @@ def _failed(found: Record, words: str) -> Failure:
 def _stored(connection: Connection, found: Record, value: object) -> str:
     """The value as it is stored: secret results are sealed like the tool's own, secrets of the call are masked."""
     rest = actor.secrets_of(found).scrub_value
-    spec = connection.run(published(connection.space)).tools.get(found.stored.get("tool", ""))
+    spec = connection.run(published(connection.space)).tools.get(found.fields.tool)
     if spec and spec.secret_result:
-        sealer = Sealer(Keyring.from_environment(), found.stored.get("tenant", ""), spec.name)
+        sealer = Sealer(Keyring.from_environment(), found.fields.tenant, spec.name)
         return json.dumps(sealer.seal_result(value, spec.secret_result, rest))
     return whole_text(json.dumps(rest(value), ensure_ascii=False))

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 def plan(call: Record, specs: Published) -> Plan:
     """What a retry of this call would mean. Pure."""
-    if call.stored.get("forgotten"):
+    if call.fields.forgotten:
         return Plan(call, False, "its arguments are past retention: submit it anew")
     match call.state:
         case State.SUCCEEDED:
@@ -66,27 +66,27 @@ def plan(call: Record, specs: Published) -> Plan:
             return Plan(call, False, f"is {call.state}, which is final; let the model ask again in a new turn")
         case State.HELD | State.QUEUED | State.RUNNING:
             return Plan(call, False, f"is {call.state}: it is on its way")
-    spec = specs.tools.get(call.stored.get("tool", ""))
+    spec = specs.tools.get(call.fields.tool)
     if spec is None:
         return Plan(call, True, "would wait: no worker has published this tool")
-    if call.stored.get("secret") != "1" and (fault := validate(spec.schema, _arguments(call))):
+    if not call.fields.secret and (fault := validate(spec.schema, _arguments(call))):
         return Plan(call, False, f"refused: the tool has changed; {fault.message}")
     if is_risky(call):
         return Plan(call, True, f"would run AGAIN{_once_approved(call, spec)}; it may have happened already")
-    attempt = int(call.stored.get("attempt", 0)) + 1
+    attempt = call.fields.attempt + 1
     return Plan(call, True, f"would run again as attempt {attempt}{_once_approved(call, spec)}")
 
 
 def _once_approved(call: Record, spec: ToolSpec) -> str:
     """No approval covers a second run. (Whether a hook will ask, only its worker can say.)"""
-    asks = spec.approval == "always" or "duplicate_of" in call.stored
+    asks = spec.approval == "always" or bool(call.fields.duplicate_of)
     return ", once a person has approved it anew" if asks else ""
 
 
 def is_risky(call: Record) -> bool:
     """May a second run do harm? A mutating call in doubt may have happened."""
-    return call.state is State.UNKNOWN and call.stored.get("effect") == Effect.MUTATING
+    return call.state is State.UNKNOWN and call.fields.effect == Effect.MUTATING
 
 
 def _arguments(call: Record) -> object:
-    return json.loads(call.stored.get("args") or "{}")
+    return json.loads(call.fields.args or "{}")

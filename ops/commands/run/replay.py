@@ -92,7 +92,7 @@ def _stored(args: argparse.Namespace, connection: Connection) -> list[Answer]:
     keyring, answers = Keyring.from_environment(), []
     batch: list[tuple[str, Identified]] = []
     for call in selection.records(args, connection, tuple(State)):
-        batch.append((call.stored.get("tool", ""), _identity(call, keyring)))
+        batch.append((call.fields.tool, _identity(call, keyring)))
         if len(batch) == STEP:
             answers += _asked(connection, batch)
             batch = []
@@ -100,18 +100,18 @@ def _stored(args: argparse.Namespace, connection: Connection) -> list[Answer]:
 
 
 def _identity(call: Record, keyring: Keyring) -> Identified:
-    stored = call.stored
-    if stored.get("forgotten"):
-        return Identified(call.key, (stored["fp"],))  # nothing is left to make a fingerprint from
-    arguments, tool = json.loads(stored.get("args") or "{}"), stored.get("tool", "")
-    if stored.get("secret") == "1":
-        if stored.get("kid", "") not in keyring.ids:
+    fields = call.fields
+    if fields.forgotten:
+        return Identified(call.key, (fields.fp,))  # nothing is left to make a fingerprint from
+    arguments, tool = json.loads(fields.args or "{}"), fields.tool
+    if fields.secret:
+        if fields.kid not in keyring.ids:
             raise KeyringMissing(f"call {call.key} has secret fields under a key that is not in TOOLONCE_KEYS")
-        sealer = Sealer(keyring, stored.get("tenant", ""), tool)
+        sealer = Sealer(keyring, fields.tenant, tool)
         arguments, _ = sealer.open_arguments(arguments, (), as_came=True)
     if isinstance(arguments, dict) and "$rejected" in arguments:
         return Identified(call.key, keyring.raw_fingerprints(tool, arguments["$rejected"]))
-    if stored.get("kind") == "custom":
+    if fields.kind == "custom":
         arguments = arguments["input"]
     return Identified(call.key, keyring.fingerprints(tool, arguments))
 

@@ -81,7 +81,7 @@ def until_rest(connection: Connection, found: Record, timeout: float | None) -> 
     until = None if timeout is None else time.monotonic() + timeout
     wakeups = Wakeups(connection)
     try:
-        with wakeups.watch(connection.space.wake_channel(found.stored["turn_key"])) as bell:
+        with wakeups.watch(connection.space.wake_channel(found.fields.turn_key)) as bell:
             while is_pending(found):
                 rang = bell.wait(None if until is None else max(0.0, until - time.monotonic()))
                 bell.clear()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support.redis_server import RealServer
-from toolonce.store.operations import outcome_codec, queries, runs
+from toolonce.store.model.record import ANSWER_FIELDS, PAGE_FIELDS, RUN_FIELDS
 from toolonce.store.operations.operation import Script, load, names
 
 OPERATIONS = names()
@@ -47,8 +47,8 @@ def test_each_script_compiles_on_a_real_server(redis_server: RealServer, name: s
 @pytest.mark.parametrize(
     ("name", "function", "expected"),
     [
-        ("turn", "answer", outcome_codec.ANSWER_FIELDS),
-        ("claim", "run_fields", runs.RUN_FIELDS),
+        ("turn", "answer", ANSWER_FIELDS),
+        ("claim", "run_fields", RUN_FIELDS),
     ],
 )
 def test_the_fields_of_a_reply_stand_in_the_order_that_python_reads(
@@ -62,7 +62,7 @@ def test_the_fields_of_a_reply_stand_in_the_order_that_python_reads(
 def test_a_page_line_has_the_fields_that_python_reads() -> None:
     line = re.search(r"fields\(range\[i\],(.*?)\)", load("page").text, re.DOTALL)
     assert line
-    assert tuple(re.findall(r"'(\w+)'", line[1])) == queries.PAGE_FIELDS
+    assert tuple(re.findall(r"'(\w+)'", line[1])) == PAGE_FIELDS
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
