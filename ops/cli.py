@@ -10,9 +10,9 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import version
 from typing import NoReturn
 
+from ..store import __version__
 from ..store.model.plain import visible
 from .exit_codes import ExitCode, code_of, explain
 from .server.termination import told_to_end
@@ -62,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Start with `toolonce demo`; in trouble, `toolonce doctor`. Each command has --help with examples. "
         "Exit codes: 0 done, 1 a call ended badly, 2 usage, 3 Redis unreachable, 4 refused for safety.",
     )
-    parser.add_argument("--version", action="version", version=f"toolonce {version('toolonce')}")
+    parser.add_argument("--version", action="version", version=f"toolonce {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in MODULES:
         module = import_module(f".commands.{name}", __package__)

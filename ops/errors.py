@@ -14,8 +14,10 @@ OpsError
 
 from __future__ import annotations
 
+from ..store.model.errors import ToolonceError
 
-class OpsError(Exception):
+
+class OpsError(ToolonceError):
     """One line that names the cause and the way out; shown to the operator as it is."""
 
     exit_code = 1

@@ -7,18 +7,27 @@ that a program that only decodes loads no Redis client.
 from __future__ import annotations
 
 import logging
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..store.first_use import at_first_use
 from .decoding.decoder import TurnDecoder
 from .decoding.detect import guess_dialect
 from .decoding.whole_body import decode_body
-from .turns.drafts import ArgumentsDraft, CallComplete, CallDropped, CallOpened, Draft, TextDraft, TurnEnded
+from .turns.drafts import (
+    ArgumentsDraft,
+    CallComplete,
+    CallDropped,
+    CallOpened,
+    Draft,
+    TextDraft,
+    TurnEnded,
+)
 from .turns.errors import (
     DecoderClosed,
     LimitExceeded,
     NotOffered,
     StreamError,
+    StreamingRefused,
     StreamMisuse,
     TurnAborted,
     TurnError,
@@ -30,28 +39,68 @@ from .turns.errors import (
     TurnWithheld,
     UnknownDialect,
 )
-from .turns.turn import DIALECTS, Dialect, RejectedCall, ToolCall, TurnOutcome, TurnResult
+from .turns.turn import (
+    DIALECTS,
+    Dialect,
+    RejectedCall,
+    ToolCall,
+    TurnOutcome,
+    TurnResult,
+)
 from .wire.frames import ProviderError
 from .wire.limits import Limits
 
 if TYPE_CHECKING:
-    from .agent.conversation import Conversation
+    from .agent.conversation import (
+        Answer,
+        Conversation,
+        Hooks,
+        Terms,
+    )
     from .dialects.parallel import forbid_parallel_calls
-    from .harness.async_client import AsyncBatch, AsyncClient
+    from .dialects.request import (
+        request_body,
+        user_message,
+    )
+    from .harness.async_client import (
+        AsyncBatch,
+        AsyncClient,
+    )
     from .harness.batch import Batch
     from .harness.client import Client
+    from .harness.history import (
+        history,
+        replies,
+    )
     from .harness.queue_limits import QueueLimits
-    from .provider.async_retry import read_turn_async, sending_async
+    from .provider.async_retry import (
+        read_turn_async,
+        sending_async,
+    )
     from .provider.response import Cancel
-    from .provider.retry import Aborted, Budget, Watch, read_turn, sending
+    from .provider.retry import (
+        Aborted,
+        Budget,
+        Watch,
+        read_turn,
+        sending,
+    )
     from .replies.answers import for_model
-    from .replies.translations import CATALOGUE, Catalogue, MessageCode
-    from .replies.user_text import for_user, message_code
+    from .replies.translations import (
+        CATALOGUE,
+        Catalogue,
+        MessageCode,
+    )
+    from .replies.user_text import (
+        for_user,
+        message_code,
+    )
 
 __all__ = [
     "CATALOGUE",
     "DIALECTS",
     "Aborted",
+    "Answer",
     "ArgumentsDraft",
     "AsyncBatch",
     "AsyncClient",
@@ -67,6 +116,7 @@ __all__ = [
     "DecoderClosed",
     "Dialect",
     "Draft",
+    "Hooks",
     "LimitExceeded",
     "Limits",
     "MessageCode",
@@ -76,6 +126,8 @@ __all__ = [
     "RejectedCall",
     "StreamError",
     "StreamMisuse",
+    "StreamingRefused",
+    "Terms",
     "TextDraft",
     "ToolCall",
     "TurnAborted",
@@ -97,11 +149,15 @@ __all__ = [
     "for_user",
     "forbid_parallel_calls",
     "guess_dialect",
+    "history",
     "message_code",
     "read_turn",
     "read_turn_async",
+    "replies",
+    "request_body",
     "sending",
     "sending_async",
+    "user_message",
 ]
 
 # A library decides no logging: without this, Python prints warnings of a program that set none up to its stderr.
@@ -109,29 +165,55 @@ for _name in ("toolonce.stream", "toolonce.inbox"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 # Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
-_AT_FIRST_USE = {
-    "harness.async_client": ("AsyncBatch", "AsyncClient"),
-    "provider.async_retry": ("read_turn_async", "sending_async"),
-    "provider.response": ("Cancel",),
-    "harness.batch": ("Batch",),
-    "replies.translations": ("CATALOGUE", "Catalogue", "MessageCode"),
-    "harness.client": ("Client",),
-    "agent.conversation": ("Conversation",),
-    "replies.user_text": ("for_user", "message_code"),
-    "dialects.parallel": ("forbid_parallel_calls",),
-    "provider.retry": ("Aborted", "Budget", "Watch", "read_turn", "sending"),
-    "harness.queue_limits": ("QueueLimits",),
-    "replies.answers": ("for_model",),
+_AT_FIRST_USE: dict[str, tuple[str, ...]] = {
+    ".agent.conversation": (
+        "Answer",
+        "Conversation",
+        "Hooks",
+        "Terms",
+    ),
+    ".dialects.parallel": ("forbid_parallel_calls",),
+    ".dialects.request": (
+        "request_body",
+        "user_message",
+    ),
+    ".harness.async_client": (
+        "AsyncBatch",
+        "AsyncClient",
+    ),
+    ".harness.batch": ("Batch",),
+    ".harness.client": ("Client",),
+    ".harness.history": (
+        "history",
+        "replies",
+    ),
+    ".harness.queue_limits": ("QueueLimits",),
+    ".provider.async_retry": (
+        "read_turn_async",
+        "sending_async",
+    ),
+    ".provider.response": ("Cancel",),
+    ".provider.retry": (
+        "Aborted",
+        "Budget",
+        "Watch",
+        "read_turn",
+        "sending",
+    ),
+    ".replies.answers": ("for_model",),
+    ".replies.translations": (
+        "CATALOGUE",
+        "Catalogue",
+        "MessageCode",
+    ),
+    ".replies.user_text": (
+        "for_user",
+        "message_code",
+    ),
 }
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        for module, names in _AT_FIRST_USE.items():
-            if name in names:
-                found = globals()[name] = getattr(import_module(f".{module}", __name__), name)
-                return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = at_first_use(__name__, _AT_FIRST_USE)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

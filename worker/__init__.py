@@ -1,30 +1,128 @@
-"""The work: tools, their execution under a lease, and the life of a worker process."""
+"""The work: tools, their execution under a lease, and the life of a worker process.
+
+What declares a tool is here at once; what runs a worker process, and the test kit, is loaded at its first use.
+"""
+
+from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from .tools.authorize import Allow, Ask, Deny
+from ..store.first_use import at_first_use
+from ..store.model.parts import (
+    FilePart,
+    ImagePart,
+    JsonPart,
+    Parts,
+    TextPart,
+)
+from ..store.model.specs import Effect
+from .tools.authorize import (
+    Allow,
+    Ask,
+    Deny,
+)
 from .tools.call import Call
-from .tools.errors import CancelRequested, DidNotHappen, LeaseLost, NotStarted, ToolError
+from .tools.connection_errors import (
+    not_started,
+    nothing_was_sent,
+)
+from .tools.errors import (
+    BadTool,
+    CancelRequested,
+    DidNotHappen,
+    LeaseLost,
+    NotStarted,
+    NotThroughRQ,
+    StopAttempt,
+    ToolError,
+    ToolsNotLoaded,
+    WorkerError,
+)
+from .tools.mcp_tools import (
+    annotations_of,
+    effect_of,
+)
 from .tools.registry import Registry
 from .tools.retries import Retry
-from .tools.tool import Isolation, Tool
+from .tools.tool import (
+    Isolation,
+    SecretResult,
+    Tool,
+    ToolOptions,
+)
+
+if TYPE_CHECKING:
+    from .runtime.process import (
+        Options,
+        run_worker,
+    )
+    from .testing import (
+        Fault,
+        Trial,
+        try_out,
+    )
+    from .tools.loading import load_registry
 
 __all__ = [
     "Allow",
     "Ask",
+    "BadTool",
     "Call",
     "CancelRequested",
     "Deny",
     "DidNotHappen",
+    "Effect",
+    "Fault",
+    "FilePart",
+    "ImagePart",
     "Isolation",
+    "JsonPart",
     "LeaseLost",
     "NotStarted",
+    "NotThroughRQ",
+    "Options",
+    "Parts",
     "Registry",
     "Retry",
+    "SecretResult",
+    "StopAttempt",
+    "TextPart",
     "Tool",
     "ToolError",
+    "ToolOptions",
+    "ToolsNotLoaded",
+    "Trial",
+    "WorkerError",
+    "annotations_of",
+    "effect_of",
+    "load_registry",
+    "not_started",
+    "nothing_was_sent",
+    "run_worker",
+    "try_out",
 ]
 
 # A library decides no logging: without this, Python prints warnings of a program that set none up to its stderr.
 for _name in ("toolonce.worker", "toolonce.tool"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
+
+# Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
+_AT_FIRST_USE: dict[str, tuple[str, ...]] = {
+    ".runtime.process": (
+        "Options",
+        "run_worker",
+    ),
+    ".testing": (
+        "Fault",
+        "Trial",
+        "try_out",
+    ),
+    ".tools.loading": ("load_registry",),
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = at_first_use(__name__, _AT_FIRST_USE)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -74,6 +74,7 @@ class AsyncConnection:
         return raw
 
     async def close(self) -> None:
+        """Close all connections of the pool."""
         await self._pool.disconnect()
 
     async def _evaluate(self, invocation: Invocation[Any], *behind: tuple[Arg, ...]) -> list[Any]:

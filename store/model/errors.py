@@ -1,4 +1,6 @@
-"""Errors of the store. Expected answers (settled, busy, conflict, ...) are values; these are for what must not pass.
+"""The base of all our errors, and those of the store. Expected answers (settled, busy, conflict, ...) are values.
+
+ToolonceError           the base of every error of toolonce.store, .stream, .worker and .ops
 
 StoreError
   StoreUnavailable      the server cannot be reached or did not answer; what was sent may or may not have happened
@@ -10,12 +12,25 @@ StoreError
     KeyringMissing      a tool has secret fields and no keys are configured
   StoreWentBack         a call that was stored is stored no longer; a repeat is held until a person has compared
   CorruptRecord         a stored record cannot be read by this version
+  CallNotSucceeded      `Outcome.result_or_raise` was asked for a result that there is not
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 
-class StoreError(Exception):
+if TYPE_CHECKING:
+    from .outcomes import Outcome
+
+
+class ToolonceError(Exception):
+    """The base of every error that toolonce raises on purpose; never raised itself.
+
+    `worker.LeaseLost` and `worker.CancelRequested` are none of these: they pass the `except Exception` of a handler.
+    """
+
+
+class StoreError(ToolonceError):
     """Base of all; never raised itself. The message is one line: the cause and the way out."""
 
 
@@ -55,3 +70,18 @@ class StoreWentBack(StoreError):
 
 class CorruptRecord(StoreError):
     """A stored record has a version or a shape that this release does not know."""
+
+
+class CallNotSucceeded(StoreError):
+    """A call has no result to give: it failed, was refused, conflicts, is not over, or its result is kept no longer.
+
+    Attributes:
+        outcome: the whole answer. An ``unknown`` one may have taken effect; a pending one may still succeed.
+    """
+
+    def __init__(self, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.outcome)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .errors import CallNotSucceeded
 from .states import NotStored, State
 
 _ENDED_WAITING = frozenset({State.REFUSED, State.CANCELLED, State.EXPIRED})
@@ -83,6 +84,22 @@ class Outcome:
     marks: dict[str, Any] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
     turn_id: str = ""
+
+    def result_or_raise(self) -> Any:
+        """The value of a call that succeeded; it may be false-like, and cut where ``marks`` says ``truncated``.
+
+        Raises:
+            CallNotSucceeded: there is none. The error has this outcome: ask it what may be done next.
+        """
+        if self.state is not State.SUCCEEDED or self.conflict:
+            raise CallNotSucceeded(f"call {self.key[:12]} of tool {self.tool}: {self._why_no_result()}", self)
+        if "forgotten" in self.marks:
+            raise CallNotSucceeded(f"call {self.key[:12]} of tool {self.tool}: its result is kept no longer", self)
+        return self.value
+
+    def _why_no_result(self) -> str:
+        word = "conflict" if self.conflict else str(self.state)
+        return f"{word}, {self.failure.code}: {self.failure.message}" if self.failure else word
 
     @property
     def settled(self) -> bool:

@@ -65,6 +65,7 @@ class AsyncClient:
     async def submit(
         self, turn: TurnResult, *, turn_id: str | None = None, intent: Intent = None, ordered: bool = False
     ) -> AsyncBatch:
+        """Have the calls of a completed turn run, once each; as `Client.submit`."""
         calls = asked_of(turn)
         usable = usable_turn_id(turn_id, turn.turn_id)
         return await self._drive(Submitting(self.terms, usable, tuple(calls), intent, ordered), turn)
@@ -77,10 +78,12 @@ class AsyncClient:
         intent: Intent = None,
         ordered: bool = False,
     ) -> AsyncBatch:
+        """The same for calls that the harness holds already, in call order; as `Client.submit_calls`."""
         usable = usable_turn_id(turn_id, None)
         return await self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
 
     async def batch(self, turn_id: str) -> AsyncBatch:
+        """The calls of a turn that was submitted before, by this process or another one; as `Client.batch`."""
         outcomes = await self.run(queries.turn(self.terms.space, self.terms.turn(turn_id).key))
         if not outcomes:
             raise StoreMisuse(
@@ -89,9 +92,11 @@ class AsyncClient:
         return AsyncBatch(self, turn_id, outcomes)
 
     async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
+        """Cancel a call before it starts, or ask for a stop of one that runs; as `Client.cancel`."""
         return await self.run(operators.cancel(self.terms.space, operators.Seen(key), operators.Word(actor, reason)))
 
     async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        """Approve the call that was shown as this outcome; as `Client.approve`."""
         word = operators.Word(actor, reason)
         shown = operators.Question.of(outcome)
         return await self.run(
@@ -99,20 +104,24 @@ class AsyncClient:
         )
 
     async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+        """Deny the call that was shown as this outcome; as `Client.deny`."""
         word = operators.Word(actor, reason)
         shown = operators.Question.of(outcome)
         return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
 
     async def note_aborted(self, lost: Aborted) -> None:
+        """Keep a note of a provider's response that gave no turn; as `Client.note_aborted`."""
         await self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
     async def run(self, operation: Operation[T]) -> T:
+        """Run one store operation; as `Client.run`."""
         return await self._connection.run(operation)
 
     def wakeups(self) -> AsyncWakeups:
         return self._wakeups
 
     async def close(self) -> None:
+        """End all waiting, and close the connection where this client opened it."""
         await self._wakeups.close()
         if not self._lent:
             await self._connection.close()
@@ -147,6 +156,7 @@ class AsyncBatch(BatchView):
         self._client = client
 
     async def wait(self, timeout: float | None = None, *, durable: bool = False) -> tuple[Outcome, ...]:
+        """Wait until every call is settled or unknown, or until `timeout` seconds have passed; as `Batch.wait`."""
         async for _ in self._changes(timeout):
             pass
         if durable:
@@ -155,18 +165,21 @@ class AsyncBatch(BatchView):
         return self.outcomes
 
     async def as_completed(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+        """Each outcome once, as its call comes to rest; as `Batch.as_completed`."""
         seen: dict[int, Outcome] = {}
         async for outcomes in self._changes(timeout):
             for outcome in changes(seen, (outcome for outcome in outcomes if not outcome.pending)):
                 yield outcome
 
     async def events(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+        """Each outcome at once, and again whenever more is known of it; as `Batch.events`."""
         seen: dict[int, Outcome] = {}
         async for outcomes in self._changes(timeout):
             for outcome in changes(seen, outcomes):
                 yield outcome
 
     async def refresh(self) -> tuple[Outcome, ...]:
+        """Read what is known now; as `Batch.refresh`."""
         fresh: list[Outcome] = []
         for key in self._turn_keys:
             read = await self._client.run(queries.turn(self._terms.space, key))

@@ -23,8 +23,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...store.model.errors import ToolonceError
 
-class StreamError(Exception):
+
+class StreamError(ToolonceError):
     """The root: everything that this package raises on purpose."""
 
 
@@ -71,34 +73,48 @@ def _rebuild(kind: type[TurnError], fields: dict[str, Any]) -> TurnError:
 
 
 class TurnTruncated(TurnError):
+    """The turn has no proper end, or was cut by a length limit."""
+
     outcome = "truncated"
 
 
 class TurnFiltered(TurnError):
+    """The turn was refused, or stopped by a safety or content filter."""
+
     outcome = "filtered"
 
 
 class TurnFailed(TurnError):
+    """The provider reported an error in place of a turn, or in it."""
+
     outcome = "failed"
 
 
 class TurnAborted(TurnError):
+    """The transport broke, or the turn was cancelled."""
+
     outcome = "aborted"
 
 
 class TurnMalformed(TurnError):
+    """The turn violates the protocol of its provider, or an argument text was cut."""
+
     outcome = "malformed"
 
 
 class LimitExceeded(TurnMalformed):
-    pass
+    """The stream passed one of our limits; ``limit`` names it."""
 
 
 class TurnPaused(TurnError):
+    """The provider asks for the content back and for no call to be run."""
+
     outcome = "paused"
 
 
 class TurnWithheld(TurnError):
+    """The end of the turn is unknown to this release, or contradicts the turn."""
+
     outcome = "withheld"
 
 

@@ -39,9 +39,9 @@ class ToolCall:
 
     name: str
     arguments: dict[str, Any] | str
-    call_id: str | None
-    kind: Kind
-    position: int
+    call_id: str | None = None
+    kind: Kind = "function"
+    position: int = 0
     turn_id: str | None = None
     echo: dict[str, Any] = field(default_factory=dict)
 

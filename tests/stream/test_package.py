@@ -9,10 +9,10 @@ import pytest
 
 import toolonce.stream as package
 
-HEAVY = ("redis", "rq", "asyncio", "socket", "jsonschema", "pydantic", "tenacity", "toolonce.store")
+HEAVY = ("redis", "rq", "asyncio", "socket", "jsonschema", "pydantic", "tenacity", "toolonce.store.connections")
 
 
-def test_a_program_that_only_decodes_loads_no_client_no_store_and_no_loop() -> None:
+def test_a_program_that_only_decodes_loads_no_client_no_connection_and_no_loop() -> None:
     program = (
         "import sys\n"
         "before = set(sys.modules)\n"

@@ -1,6 +1,6 @@
 """What handlers raise to say how they ended, and what the worker raises about itself.
 
-Exception
+ToolonceError
   ToolError             a handler: it failed, finally; the outcome is stored and replayed
   NotStarted            a handler: nothing happened yet; it may run again, whatever its effect
   DidNotHappen          a read-back: the effect is not there
@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...store.model.errors import ToolonceError
 
-class ToolError(Exception):
+
+class ToolError(ToolonceError):
     """The tool failed, and its failure is the answer: stored, replayed, never run again on our own.
 
     Args:
@@ -37,7 +39,7 @@ class ToolError(Exception):
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
-class NotStarted(Exception):
+class NotStarted(ToolonceError):
     """Nothing has happened yet, for certain: a refused connection, a rate limit answered before any work.
 
     Such an attempt does not count; the tool's ``deadline`` is the bound (600 s where it names none).
@@ -55,7 +57,7 @@ class NotStarted(Exception):
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
-class DidNotHappen(Exception):
+class DidNotHappen(ToolonceError):
     """A read-back has looked and is certain: the effect is not there, and will not come.
 
     The attempt that left the call unknown may still be at work in a process that cannot be asked: paused, cut off, or
@@ -65,7 +67,7 @@ class DidNotHappen(Exception):
     """
 
 
-class WorkerError(Exception):
+class WorkerError(ToolonceError):
     """Base of what goes wrong in the worker itself; the message is one line: the cause and the way out."""
 
 
