@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from uuid import uuid4
 
@@ -13,6 +14,11 @@ from tests.support.leftovers import MARK, bare_modules, end_leftovers
 from tests.support.redis_server import RealServer
 
 os.environ[MARK] = uuid4().hex
+
+# What a shell runs in the background, or under nohup, ignores these, and so would every command that a test starts.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 # The machine's speed is no property of the code. A run in CI finds what any run finds: new examples are `make fuzz`.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])

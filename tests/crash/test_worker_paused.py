@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
@@ -56,8 +54,9 @@ def test_a_worker_stopped_between_taking_and_claiming_comes_too_late(site: Site)
         key = site.submit("put", what="x")
         queue = site.connection.space.queue_key("default")
         wait_until(lambda: not site.connection.command("LLEN", queue), description="the pointer is taken")
+        stopped.wait_until_stopped()
         done = site.connection.run(cancel(site.connection.space, Seen(key), Word("ann", "changed my mind")))
-        stopped.signal(signal.SIGCONT)
+        stopped.resume()
         wait_until(
             lambda: not site.connection.command("LLEN", site.connection.space.intermediate_key("default")),
             description="the claim was asked for",

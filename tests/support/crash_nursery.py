@@ -21,7 +21,7 @@ from typing import Any, Self
 import tests.support.crash_tools  # noqa: F401  what children need is imported before they are forked
 import toolonce.worker.runtime.process  # noqa: F401
 from tests.support import crash_harness
-from tests.support.processes import Child
+from tests.support.processes import Child, state_of
 from tests.support.tools_under_test import VARIABLE
 from tests.support.wait import wait_until
 from tests.support.workers import TOOLS, Site
@@ -46,11 +46,11 @@ class Sprout:
 
     @property
     def is_gone(self) -> bool:
-        return _state(self.pid) in {"", "Z", "X"}
+        return state_of(self.pid) in {"", "Z", "X"}
 
     @property
     def is_stopped(self) -> bool:
-        return _state(self.pid) == "T"
+        return state_of(self.pid) == "T"
 
     def wait_for_line(self, part: str, timeout: float = 60) -> None:
         wait_until(lambda: part in self.output or self.is_gone, timeout, f"{part!r} in: {self.output}")
@@ -128,19 +128,12 @@ class Nursery:
         self.close()
 
 
-def _state(pid: int) -> str:
-    """The state of a process as the kernel names it; "" where there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
 def _fork(order: dict[str, Any]) -> int:
     pid = os.fork()
+    # On both sides: whoever hears of the child may signal its group at once, and the child may fork at once.
+    os.setpgid(pid, pid)
     if pid:
         return pid
-    os.setsid()
     _redirect(order["log"])
     faulthandler.register(SHOW_STACKS)
     os.environ.update(order["env"])

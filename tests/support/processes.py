@@ -89,6 +89,11 @@ class Child:
     def resume(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)
 
+    def wait_until_stopped(self) -> None:
+        """Until it does not move any more: one that stops itself does so a moment after others see what it did."""
+        wait_until(lambda: state_of(self.pid) == "T" or self.exit_code is not None, description="the process stops")
+        assert self.exit_code is None, f"it ended instead of stopping:\n{self.output}"
+
     def kill9(self) -> None:
         """SIGKILL to the whole group, and wait until the process is gone."""
         self._kill_group()
@@ -127,3 +132,11 @@ class Child:
         assert self._process.stdout
         for line in self._process.stdout:
             self._lines.append(line.decode(errors="replace").rstrip("\n"))
+
+
+def state_of(pid: int) -> str:
+    """The state of a process as the kernel names it, as "T" for a stopped one; "" where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

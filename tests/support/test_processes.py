@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
+from tests.support.crash_nursery import Nursery
 from tests.support.leftovers import leftover_processes
 from tests.support.processes import Child
 from tests.support.wait import wait_until
@@ -43,6 +45,20 @@ def test_a_killed_one_is_reaped() -> None:
         child.kill9()
 
         assert child.exit_code == -signal.SIGKILL
+
+
+def test_one_of_the_nursery_can_be_killed_the_moment_it_is_born(tmp_path: Path) -> None:
+    with Nursery(tmp_path) as nursery:
+        for _ in range(20):
+            born = nursery.start("toolonce", "work", "--redis", f"unix://{tmp_path}/nobody")
+            assert os.getpgid(born.pid) == born.pid
+            born.kill9()
+
+
+def test_tests_hear_the_interrupt_and_the_hangup_however_they_were_started() -> None:
+    """A shell starts what runs in the background deaf to Ctrl-C, nohup to the hangup; children inherit it."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        assert signal.getsignal(number) is not signal.SIG_IGN
 
 
 def test_a_paused_one_does_nothing_until_it_is_resumed() -> None:
