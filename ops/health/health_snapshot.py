@@ -145,7 +145,7 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
 
 
 def _without_worker(connection: Connection, tools: Sequence[str]) -> dict[str, int]:
-    asked = Query([("SCARD", connection.space.without_worker(tool)) for tool in tools], list)
+    asked = Query([("SCARD", connection.space.no_worker(tool)) for tool in tools], list)
     counted = connection.run(asked) if tools else []
     return {tool: int(number) for tool, number in zip(tools, counted, strict=True) if number}
 

@@ -2,5 +2,5 @@
 local function answer(call)
   return fields(call, 'state', 'tool', 'call_id', 'position', 'kind', 'ikey', 'attempt', 'fence', 'reason',
     'result', 'error', 'marks', 'echo', 'cancel_requested', 'forgotten', 'turn', 'progress', 'progress_message',
-    'slip', 'duplicate_of', 'may_have_run')
+    'argument_errors', 'duplicate_of', 'may_have_run')
 end

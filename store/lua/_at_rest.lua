@@ -70,25 +70,25 @@ local function show_at_rest(job, queue, to)
 end
 
 -- Where equal open calls of a scope find each other, for tools that ask for it.
-local function twins_of(scope, print)
-  return root .. 'twins:' .. (scope or '') .. '\n' .. print
+local function open_duplicates_of(scope, print)
+  return root .. 'open_duplicates:' .. (scope or '') .. '\n' .. print
 end
 
-local function join_twins(call)
+local function join_open_duplicates(call)
   local got = fields(call, 'hold_duplicates', 'scope', 'fp')
   if got[1] then
-    redis.call('ZADD', twins_of(got[2], got[3]), 'NX', whole(now), call)
+    redis.call('ZADD', open_duplicates_of(got[2], got[3]), 'NX', whole(now), call)
   end
 end
 
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
-local function arrive(call, to, tool, about)
+local function on_rest(call, to, tool, about)
   show_at_rest(about.job, about.queue, to)
   if about.hold_duplicates and to ~= 'unknown' then
-    redis.call('ZREM', twins_of(about.scope, about.fp), call)
+    redis.call('ZREM', open_duplicates_of(about.scope, about.fp), call)
   end
   if to == 'succeeded' then
-    redis.call('HDEL', root .. 'slips:' .. (about.scope or ''), tool)
+    redis.call('HDEL', root .. 'argument_errors:' .. (about.scope or ''), tool)
   end
   if to ~= 'unknown' and about.lanes then
     each(about.lanes, function(lane)

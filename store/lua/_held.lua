@@ -4,7 +4,7 @@ local transition
 local function leave_held(call, tool)
   redis.call('ZREM', root .. 'approvals', call)
   redis.call('ZREM', root .. 'deadlines', call)
-  redis.call('SREM', root .. 'without:' .. tool, call)
+  redis.call('SREM', root .. 'no_worker:' .. tool, call)
   redis.call('SREM', root .. 'held_back', call)
 end
 
@@ -15,7 +15,7 @@ local function wait_held(call, tool, reason, approval_ms)
     redis.call('ZADD', root .. 'approvals', whole(now + approval_ms), call)
     redis.call('HDEL', record_of(call), 'deadline_at', 'deadline_left') -- the queue's clock starts when a person lets it in
   elseif reason == 'no_worker' then
-    redis.call('SADD', root .. 'without:' .. tool, call)
+    redis.call('SADD', root .. 'no_worker:' .. tool, call)
     start_deadline(call)
   elseif reason == 'store_went_back' then
     redis.call('SADD', root .. 'held_back', call)

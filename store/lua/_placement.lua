@@ -1,6 +1,6 @@
 -- Prelude: where a new call of this submission goes: queued, held or refused, and what its record says of that.
 -- uses: predecessors
-local SLIPS_TTL = 86400
+local ARGUMENT_ERRORS_TTL = 86400
 
 local function store_pointer(asked, status)
   redis.call('HSET', 'rq:job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
@@ -9,22 +9,22 @@ end
 
 -- Arguments that were of no use: the how many-eth turn in a row with such a call of this tool in this scope. The
 -- model may correct once; several such calls in one turn count once, since it could not correct in between.
-local function count_slip(asked)
-  local slips = root .. 'slips:' .. asked.scope
-  local number, turn = string.match(redis.call('HGET', slips, asked.tool) or '', '^(%d+) (.*)$')
+local function count_argument_error(asked)
+  local errors = root .. 'argument_errors:' .. asked.scope
+  local number, turn = string.match(redis.call('HGET', errors, asked.tool) or '', '^(%d+) (.*)$')
   number = tonumber(number or '0') + (turn == turn_key and 0 or 1)
-  redis.call('HSET', slips, asked.tool, number .. ' ' .. turn_key)
-  redis.call('EXPIRE', slips, SLIPS_TTL)
+  redis.call('HSET', errors, asked.tool, number .. ' ' .. turn_key)
+  redis.call('EXPIRE', errors, ARGUMENT_ERRORS_TTL)
   return number
 end
 
 -- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a
 -- repeat; under whatever key of the keyring it was stored.
-local function find_twin(spec)
+local function find_duplicate(spec)
   for i = spec.fp_from, spec.fp_to do
-    local twin = redis.call('ZRANGE', flow().twins_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
-    if twin then
-      return twin
+    local duplicate = redis.call('ZRANGE', flow().open_duplicates_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
+    if duplicate then
+      return duplicate
     end
   end
 end
@@ -46,7 +46,7 @@ local function place(spec, more)
     return 'refused', 'predecessor ' .. why
   end
   more.predecessors = open > 0 and open or nil
-  more.duplicate_of = asked.hold_duplicates and find_twin(spec) or nil
+  more.duplicate_of = asked.hold_duplicates and find_duplicate(spec) or nil
   if state ~= 'queued' then
     return state, reason
   elseif more.duplicate_of then
@@ -82,7 +82,7 @@ local function settle_in(call, state, reason, spec)
   if state == 'held' then
     flow().wait_held(call, spec.asked.tool, reason, spec.approval)
   elseif state == 'refused' and spec.state ~= 'refused' then
-    flow().arrive(call, state, spec.asked.tool, flow().know(call))
+    flow().on_rest(call, state, spec.asked.tool, flow().load_context(call))
   elseif state == 'refused' then
     redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
   end

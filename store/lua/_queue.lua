@@ -37,7 +37,7 @@ local function park(call, queue, limit, place)
   redis.call('ZREM', root .. 'delayed', call)
   redis.call('ZREM', before, call)
   redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
-  redis.call('SADD', root .. 'crowded', limit)
+  redis.call('SADD', root .. 'saturated_limits', limit)
   redis.call('HSET', record_of(call), 'waits', limit)
   redis.call('HDEL', record_of(call), 'woken')
 end
@@ -81,6 +81,6 @@ local function leave_queue(call, to, about)
     redis.call('HDEL', record_of(call), 'waits', 'woken')
   end
   if about.woken and to ~= 'running' then
-    wake(about.woken, 1) -- the slot it was woken for is still free
+    wake_waiting(about.woken, 1) -- the slot it was woken for is still free
   end
 end

@@ -25,7 +25,7 @@ local function room_in(limit)
 end
 
 -- Wake the calls that have waited longest for a slot of this limit; returns how many there were.
-local function wake(limit, most)
+local function wake_waiting(limit, most)
   local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit, most)
   for i = #first - 1, 1, -2 do -- the last one first: each goes to the front of its queue
     local call = first[i]
@@ -37,15 +37,15 @@ local function wake(limit, most)
     end
   end
   if redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 then
-    redis.call('SREM', root .. 'crowded', limit)
+    redis.call('SREM', root .. 'saturated_limits', limit)
   end
   return #first / 2
 end
 
 -- Wake as many as there is room for; for what no single slot tells of: a cap that was raised, a woken call that
 -- nobody comes to claim.
-local function rouse(limit, most)
-  return wake(limit, math.max(0, math.min(room_in(limit), most)))
+local function wake_into_free_slots(limit, most)
+  return wake_waiting(limit, math.max(0, math.min(room_in(limit), most)))
 end
 
 -- Set those going that wait for replicas, in their order, behind the calls that are in line.
@@ -58,7 +58,7 @@ local function resume(most)
     push(first[i], got[1], got[2])
   end
   if redis.call('EXISTS', waiting) == 0 then
-    redis.call('SREM', root .. 'crowded', REPLICAS)
+    redis.call('SREM', root .. 'saturated_limits', REPLICAS)
   end
   return #first / 2
 end
@@ -70,7 +70,7 @@ local function leave_limits(call, tool, tenant)
   end
   for _, limit in ipairs(limits) do
     if redis.call('SREM', root .. 'slots:' .. limit, call) == 1 then
-      wake(limit, 1)
+      wake_waiting(limit, 1)
     end
   end
 end

@@ -3,7 +3,7 @@
 -- Invariant: a call that leaves running passes its slots on; nothing has to be noticed later for others to go on.
 
 -- What leaving a state and coming to rest have to know of a record, read once.
-local function know(call)
+local function load_context(call)
   local got = fields(call, 'queue', 'ikey', 'token', 'tenant', 'waits', 'woken', 'deadline_at', 'lanes', 'turn_key',
     'answers', 'scope', 'hold_duplicates', 'fp')
   return { queue = got[1], job = got[2], token = got[3], tenant = got[4], waits = got[5], woken = got[6],
@@ -24,7 +24,7 @@ end
 
 -- `more` is what else changes in the record, as name, value, ...
 function transition(call, from, to, event, more)
-  local about = know(call)
+  local about = load_context(call)
   if from == 'running' then
     leave_running(call, event.tool, about)
   elseif from == 'queued' then
@@ -45,6 +45,6 @@ function transition(call, from, to, event, more)
     redis.call('ZADD', root .. 'readback:' .. event.tool, whole(now), call)
   end
   if to == 'unknown' or not OPEN[to] then
-    arrive(call, to, event.tool, about)
+    on_rest(call, to, event.tool, about)
   end
 end

@@ -75,7 +75,7 @@ local function admit(spec)
     store_pointer(asked, state == 'held' and 'deferred' or 'queued')
   end
   if reason == 'invalid_arguments' or reason == 'too_costly' then
-    more.slip = count_slip(asked)
+    more.argument_errors = count_argument_error(asked)
   end
   if state == 'queued' then
     await_worker(call, asked, more)
@@ -83,7 +83,7 @@ local function admit(spec)
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
   if asked.hold_duplicates and state ~= 'refused' then
-    flow().join_twins(call)
+    flow().join_open_duplicates(call)
   end
   settle_in(call, state, reason, spec)
   if stored_by_tool then

@@ -28,7 +28,7 @@ local function is_in_reach(call)
 end
 
 local function adopt(tool, served, accepted)
-  for _, call in ipairs(redis.call('SRANDMEMBER', root .. 'without:' .. tool, most)) do
+  for _, call in ipairs(redis.call('SRANDMEMBER', root .. 'no_worker:' .. tool, most)) do
     local got = fields(call, 'version', 'adopted')
     local is_ours, can_run = got[1] == served, is_in_reach(call)
     if can_run and not is_ours and (accepted['*'] or accepted[got[1]]) and tonumber(got[2] or '0') < TRIES then

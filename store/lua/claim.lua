@@ -60,7 +60,7 @@ end
 if effect == 'mutating' and ARGV[8] == '1' then
   park(call, queue, REPLICAS)
   if woken then
-    wake(woken, 1) -- that slot is still free
+    wake_waiting(woken, 1) -- that slot is still free
   end
   return { 'parked', REPLICAS }
 end
@@ -71,7 +71,7 @@ for i, room in ipairs(room_for(limits)) do
   if room < 1 then
     park(call, queue, limit)
     if woken and woken ~= limit then
-      wake(woken, 1) -- that slot is still free: the next in line gets its chance
+      wake_waiting(woken, 1) -- that slot is still free: the next in line gets its chance
     end
     return { 'parked', limit }
   elseif room < math.huge then

@@ -8,7 +8,7 @@
 local MOST = 1000 -- calls woken in this step; the sweep wakes the rest
 local woken = 0
 local function let_in(limit)
-  woken = woken + rouse(limit, MOST - woken)
+  woken = woken + wake_into_free_slots(limit, MOST - woken)
 end
 for i = 1, #ARGV, 2 do
   if ARGV[i + 1] == '' then
@@ -17,7 +17,7 @@ for i = 1, #ARGV, 2 do
     redis.call('HSET', root .. 'limits', ARGV[i], ARGV[i + 1])
   end
   let_in(ARGV[i])
-  local others = ARGV[i] == 'tenant:*' and redis.call('SRANDMEMBER', root .. 'crowded', MOST) or {}
+  local others = ARGV[i] == 'tenant:*' and redis.call('SRANDMEMBER', root .. 'saturated_limits', MOST) or {}
   for _, limit in ipairs(others) do
     if string.sub(limit, 1, 7) == 'tenant:' then
       let_in(limit)

@@ -19,8 +19,8 @@ for i = 1, #ARGV, 4 do
   else
     redis.call('HSET', root .. 'limits', 'tool:' .. tool, cap)
   end
-  rouse('tool:' .. tool, MOST)
-  for _, call in ipairs(redis.call('SRANDMEMBER', root .. 'without:' .. tool, MOST)) do
+  wake_into_free_slots('tool:' .. tool, MOST)
+  for _, call in ipairs(redis.call('SRANDMEMBER', root .. 'no_worker:' .. tool, MOST)) do
     free(call, { op = 'free', actor = 'publish', tool = tool })
     freed = freed + 1
   end

@@ -8,7 +8,7 @@
 --           popped. A look remembers that border; what is below it a grace later was lost, not in flight. Woken calls
 --           stand at the front under their old place: they mark no border. A doubled pointer is harmless.
 local queue, grace, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local list, pushed, looks = queue_key(queue), root .. 'pushed:' .. queue, root .. 'looks'
+local list, pushed, scan = queue_key(queue), root .. 'pushed:' .. queue, root .. 'pointer_scan'
 local LOOKED_AT = 64
 
 -- The place of the first call that stands in line in the usual way; nil where it cannot be told now.
@@ -43,7 +43,7 @@ local function push_again(call)
 end
 
 local again = 0
-local border, since = string.match(redis.call('HGET', looks, queue) or '', '^(%d+) (%d+)$')
+local border, since = string.match(redis.call('HGET', scan, queue) or '', '^(%d+) (%d+)$')
 if border and tonumber(since) > now then
   border = nil -- the clock went back: that look is no measure of time any more
 end
@@ -59,6 +59,6 @@ if border and now - tonumber(since) >= grace then
 end
 local place = not border and find_border()
 if place then
-  redis.call('HSET', looks, queue, whole(place) .. ' ' .. whole(now))
+  redis.call('HSET', scan, queue, whole(place) .. ' ' .. whole(now))
 end
 return { again, 0 }

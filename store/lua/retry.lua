@@ -23,7 +23,7 @@ local seq = redis.call('INCR', root .. 'admissions')
 each(got[6], function(lane)
   redis.call('ZADD', root .. 'lane:' .. lane, 'NX', seq, call)
 end)
-join_twins(call)
+join_open_duplicates(call)
 redis.call('HDEL', record_of(call), 'deadline_at', 'settled_by', 'settled_at', 'cancel_requested', 'result', 'error', 'marks',
   'deadline_left', 'progress', 'progress_message', 'asked', 'heard', 'not_started',
   'approved', 'no_repeat', 'decided_by', 'decided_at')

@@ -40,9 +40,9 @@ mend_due('delayed', function(call)
   push(call, got[1], got[2])
   available = available + 1
 end)
-for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'crowded', most)) do
+for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'saturated_limits', most)) do
   if limit ~= REPLICAS then
-    woken = woken + rouse(limit, most)
+    woken = woken + wake_into_free_slots(limit, most)
   elseif ARGV[2] == '1' then
     woken = woken + resume(most)
   end

@@ -8,19 +8,19 @@
 <ns>:tombs:<state>     zset    settled calls whose body is gone
 <ns>:leases            zset    running calls by the end of their lease (ms)
 <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
-<ns>:looks             hash    queue -> border and time of the last look for lost pointers
+<ns>:pointer_scan      hash    queue -> border and time of the last scan for lost pointers
 <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
 <ns>:readback:<tool>   zset    unknown calls by the time of the next read-back
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
 <ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue; for the limit
                                "replicas" mutating calls wait while too few replicas answer
-<ns>:crowded           set     limits that calls wait for, also "replicas"
+<ns>:saturated_limits  set     limits that calls wait for, also "replicas"
 <ns>:queued_by_tenant  hash    tenant -> its queued calls
 <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
 <ns>:followers:<key>   set     calls that run only after this one succeeded
-<ns>:without:<tool>    set     calls held because no worker serves the tool
+<ns>:no_worker:<tool>  set     calls held because no worker serves the tool
 <ns>:held_back         set     mutating calls held since the store went back
-<ns>:twins:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
+<ns>:open_duplicates:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
 <ns>:limits            hash    tool:<name>, tenant:<name> or tenant:* -> most calls at once
 <ns>:flags             hash    went_back..., loss_accepted..., clock_back..., full: since when (ms)
 <ns>:counts, :tools, :newest   hash
@@ -30,7 +30,7 @@
 <ns>:memory_looked_at  string  when admission asks the server about its memory again (ms)
 <ns>:replicas          string  the largest number of replicas ever seen
 <ns>:events            stream  every transition, capped
-<ns>:slips:<scope>     hash    tool -> unusable calls in a row, for a day since the last
+<ns>:argument_errors:<scope>   hash   tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day
 <ns>:wake:<turn key>   channel a call of the turn came to rest; <ns>:wake:<worker>: one of its calls is to stop
 <ns>:worker:<name>     string  which process a worker is, or that it has ended in order; for a day
@@ -94,8 +94,8 @@ class Namespace:
     def events(self) -> str:
         return f"{self.root}events"
 
-    def without_worker(self, tool: str) -> str:
-        return f"{self.root}without:{tool}"
+    def no_worker(self, tool: str) -> str:
+        return f"{self.root}no_worker:{tool}"
 
     @property
     def inboxes(self) -> str:

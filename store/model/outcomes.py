@@ -61,8 +61,8 @@ class Outcome:
         marks: facts about the stored form, for example ``{"truncated": true, "size": 70000000}`` or
             ``{"lossy": true}``; ``{"durable": false}`` where a failover may forget this answer; of a forgotten body
             ``forgotten``, with ``settled_at``, ``forgotten_at`` (ms of Redis time) and the ``size`` of its result; of a
-            running call ``progress`` with its fraction and message; of one with unusable arguments ``slip``, the how
-            many-eth of the tool in this scope since a success; empty as a rule.
+            running call ``progress`` with its fraction and message; of one with unusable arguments ``argument_errors``,
+            how many turns in a row gave this tool such arguments in this scope; empty as a rule.
         turn_id: the turn that the call was stored under; another than the one submitted where an intent key found it.
         echo: sibling fields of the call that the provider wants back with its result (caller, toolset name,
             namespace, ...), as the decoder kept them; empty as a rule.
@@ -140,7 +140,7 @@ class Outcome:
         return bool(self.marks.get("may_have_run"))
 
     @property
-    def is_repeated_slip(self) -> bool:
+    def has_repeated_argument_error(self) -> bool:
         """True when the model gave unusable arguments for this tool again, without a success in between: correcting
         once is fair, more than that costs turns and helps nobody."""
-        return bool(self.marks.get("slip", 0) > 1)
+        return bool(self.marks.get("argument_errors", 0) > 1)

@@ -121,7 +121,7 @@ class RecordFields:
     trace = _text("admission", "the harness was not traced", "taken")
     admitted_by = _text("admit")
     admitted_at = _time("admit", "never")
-    slip = _number("admit", "the arguments were of use")
+    argument_errors = _number("admit", "the arguments were of use")
     answers = _lines("admit", "no inbox entry waits for it", "taken")
     # What the tool's spec said then.
     queue = _text("admission")
@@ -219,7 +219,7 @@ class ToldAnswer(NamedTuple):
     turn: str | None
     progress: str | None
     progress_message: str | None
-    slip: str | None
+    argument_errors: str | None
     duplicate_of: str | None
     may_have_run: str | None
 

@@ -112,8 +112,8 @@ def _marks(state: State, got: ToldAnswer) -> dict[str, Any]:
         marks["duplicate_of"] = got.duplicate_of
     if got.may_have_run and state is not State.SUCCEEDED:
         marks["may_have_run"] = True
-    if got.slip:
-        marks["slip"] = int(got.slip)
+    if got.argument_errors:
+        marks["argument_errors"] = int(got.argument_errors)
     if state is State.RUNNING and got.progress is not None:
         fraction = got.progress
         marks["progress"] = {"fraction": float(fraction) if fraction else None, "message": got.progress_message}

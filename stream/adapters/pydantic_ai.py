@@ -177,8 +177,8 @@ def _told(outcome: Outcome) -> Any:
         ModelRetry: unusable arguments, for the first time: the model may correct them.
     """
     refused = outcome.state is State.REFUSED
-    slip = outcome.failure is not None and outcome.failure.code in ("invalid_arguments", "too_costly")
-    if refused and slip and not outcome.is_repeated_slip:
+    is_argument_error = outcome.failure is not None and outcome.failure.code in ("invalid_arguments", "too_costly")
+    if refused and is_argument_error and not outcome.has_repeated_argument_error:
         raise ModelRetry(for_model(outcome))
     plain = outcome.state is State.SUCCEEDED and not outcome.conflict and not outcome.marks
     return outcome.value if plain and Parts.find(outcome.value) is None else for_model(outcome)

@@ -165,8 +165,8 @@ class Conversation:
         batch.wait(self._terms.wait_s)
         if batch.any_pending:
             return Answer(self._said(MessageCode.STILL_RUNNING), "running", batch=batch)
-        slipped = any(outcome.is_repeated_slip for outcome in batch.outcomes)
-        said = "\n".join(batch.for_user(self._terms.locale)) if slipped else ""
+        gives_up = any(outcome.has_repeated_argument_error for outcome in batch.outcomes)
+        said = "\n".join(batch.for_user(self._terms.locale)) if gives_up else ""
         self._journal.add(Entry("results", tuple(batch.replies(self._dialect)), text=said))
         return None
 

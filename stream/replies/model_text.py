@@ -244,7 +244,7 @@ def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     happened, advice = codes.get(code, _STATES[state])
     if outcome.may_have_run and _NOTHING_RAN in happened:
         return happened.replace(_NOTHING_RAN, _MAY_HAVE_RUN), _TRIED_ADVICE
-    return happened, _GIVE_UP if outcome.is_repeated_slip else advice
+    return happened, _GIVE_UP if outcome.has_repeated_argument_error else advice
 
 
 def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure | None) -> str:

@@ -24,7 +24,7 @@ _STATES: dict[State | None, MessageCode] = {
     None: MessageCode.CALL_WAITING,
 }
 
-# Refusals that are the model's slip rather than anyone's decision.
+# Refusals that are the model's error rather than anyone's decision.
 _SLIPS = frozenset(
     {
         "invalid_arguments", "unknown_tool", "invalid_json", "not_an_object", "duplicate_key", "non_finite",

@@ -127,7 +127,7 @@ def _held(index: Index) -> None:
     held = index.in_state("held")
     for_approval = {call for call, record in held.items() if record["reason"] in ("approval", "duplicate")}
     assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
-    without = {call for tool in index.named("without:") for call in index.members(f"without:{tool}")}
+    without = {call for tool in index.named("no_worker:") for call in index.members(f"no_worker:{tool}")}
     assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
     held_back = {call for call, record in held.items() if record["reason"] == "store_went_back"}
     assert index.members("held_back") == held_back
@@ -148,7 +148,7 @@ def _limits(index: Index) -> None:
     for limit in index.named("slots:"):
         assert index.members(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
     for limit in index.named("waiting:"):
-        assert limit in index.members("crowded"), f"the sweep does not know that calls wait for {limit}"
+        assert limit in index.members("saturated_limits"), f"the sweep does not know that calls wait for {limit}"
         if limit == "replicas":
             continue
         cap = caps.get(limit, caps.get("tenant:*") if limit.startswith("tenant:") else None)

@@ -119,7 +119,7 @@ class CrashSite:
     def what_is_stuck(self) -> list[str]:
         """Names of keys that must be gone once all has come to rest: leases, slots, pointers, those who wait."""
         root = f"{NAMESPACE}:"
-        patterns = ("leases", "slots:*", "waiting:*", "crowded", "pushed:*", "delayed", "deadlines")
+        patterns = ("leases", "slots:*", "waiting:*", "saturated_limits", "pushed:*", "delayed", "deadlines")
         own = [key for pattern in patterns for key in self.store.redis.scan_iter(f"{root}{pattern}", count=1000)]
         rqs = [*self.store.redis.scan_iter(f"rq:wip:{root[:-1]}.*"), *self.store.redis.scan_iter("rq:queue:*")]
         return own + rqs

@@ -67,12 +67,12 @@ def test_a_tool_that_does_not_ask_for_it_holds_nothing(scene: Scene) -> None:
     assert set(scene.states([scene.submit(name, BILL) for name in "ab"])) == {State.QUEUED}
 
 
-def test_nothing_is_left_of_twins_that_are_settled(scene: Scene) -> None:
+def test_nothing_is_left_of_duplicates_that_are_settled(scene: Scene) -> None:
     _, second = submit_twice(scene)
     scene.approve(second)
     for _ in range(2):
         scene.settle(scene.take(), 1)
-    assert not list(scene.store.redis.scan_iter(f"{scene.space.root}twins:*"))
+    assert not list(scene.store.redis.scan_iter(f"{scene.space.root}open_duplicates:*"))
 
 
 def test_an_equal_call_is_held_also_while_only_a_held_duplicate_is_open(scene: Scene) -> None:

@@ -11,47 +11,53 @@ from toolonce.store.operations import aborted_turns, journal
 WRONG = Failure("invalid_arguments", "n is missing")
 
 
-def slip(scene: Scene, turn_id: str, call_id: str = "a", *, tool: str = "pay", **more: Any) -> int | None:
+def errors(scene: Scene, turn_id: str, call_id: str = "a", *, tool: str = "pay", **more: Any) -> int | None:
     scope = more.get("scope", "scope")
     call = scene.call(call_id, {}, of=spec(tool), turn_id=turn_id, refusal=WRONG, scope=scope)
     [outcome] = scene.admit(call, turn=scene.turn(turn_id, scope=scope))
-    return outcome.marks.get("slip")
+    return outcome.marks.get("argument_errors")
 
 
-def test_slips_in_a_row_are_numbered_and_the_second_is_a_repeated_one(scene: Scene) -> None:
+def test_argument_errors_in_a_row_are_numbered_and_the_second_is_a_repeated_one(scene: Scene) -> None:
     call = scene.call("x", {}, refusal=WRONG, turn_id="t3")
 
-    assert [slip(scene, f"t{number}") for number in range(3)] == [1, 2, 3]
-    assert scene.admit(call, turn=scene.turn("t3"))[0].is_repeated_slip
+    assert [errors(scene, f"t{number}") for number in range(3)] == [1, 2, 3]
+    assert scene.admit(call, turn=scene.turn("t3"))[0].has_repeated_argument_error
 
 
-def test_a_repeated_submission_is_no_further_slip(scene: Scene) -> None:
-    assert [slip(scene, "t1"), slip(scene, "t1"), slip(scene, "t2")] == [1, 1, 2]
+def test_a_repeated_submission_is_no_further_argument_error(scene: Scene) -> None:
+    assert [errors(scene, "t1"), errors(scene, "t1"), errors(scene, "t2")] == [1, 1, 2]
 
 
-def test_several_slips_in_one_turn_count_once_since_nothing_could_be_corrected_in_between(scene: Scene) -> None:
-    assert [slip(scene, "t1", "a"), slip(scene, "t1", "b"), slip(scene, "t2", "a")] == [1, 1, 2]
+def test_several_argument_errors_in_one_turn_count_once_since_nothing_was_corrected_between(
+    scene: Scene,
+) -> None:
+    assert [
+        errors(scene, "t1", "a"),
+        errors(scene, "t1", "b"),
+        errors(scene, "t2", "a"),
+    ] == [1, 1, 2]
 
 
 def test_a_success_of_the_tool_begins_the_count_anew(scene: Scene) -> None:
-    slip(scene, "t1")
+    errors(scene, "t1")
     scene.settle(scene.start("ok", turn_id="t2"), "done")
 
-    assert slip(scene, "t3") == 1
+    assert errors(scene, "t3") == 1
 
 
 def test_a_failure_of_the_tool_does_not(scene: Scene) -> None:
-    slip(scene, "t1")
+    errors(scene, "t1")
     scene.fail(scene.start("bad", turn_id="t2"))
 
-    assert slip(scene, "t3") == 2
+    assert errors(scene, "t3") == 2
 
 
 def test_tools_and_scopes_are_counted_apart(scene: Scene) -> None:
-    assert slip(scene, "t1") == slip(scene, "t2", tool="look") == slip(scene, "t3", scope="other") == 1
+    assert errors(scene, "t1") == errors(scene, "t2", tool="look") == errors(scene, "t3", scope="other") == 1
 
 
-def test_other_refusals_are_no_slips(scene: Scene) -> None:
+def test_other_refusals_are_no_argument_errors(scene: Scene) -> None:
     unknown = scene.call("a", {}, refusal=Failure("unknown_tool", "no such tool"))
 
     assert scene.admit(unknown)[0].marks == {}
