@@ -15,7 +15,8 @@ from itertools import groupby
 from pathlib import Path
 
 from toolonce.store.model.states import SETTLED, TABLE, State
-from toolonce.stream.dialects.turn_ids import TURN_IDS
+from toolonce.stream.dialects import table as dialects
+from toolonce.stream.turns.turn import DIALECTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("store", "stream", "worker", "ops")
@@ -58,7 +59,9 @@ def state_diagram() -> str:
 def turn_ids() -> str:
     """Where each dialect carries the turn's id."""
     lines = ["| dialect | member | first seen in | who sends none, or one that comes again |", "|---|---|---|---|"]
-    lines += [f"| `{name}` | {row.member} | {row.first} | {row.missing} |" for name, row in TURN_IDS.items()]
+    for name in DIALECTS:
+        row = dialects.TABLE[name].turn_id
+        lines.append(f"| `{name}` | {row.member} | {row.first} | {row.missing} |")
     return "\n".join(lines)
 
 

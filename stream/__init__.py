@@ -57,8 +57,8 @@ if TYPE_CHECKING:
         Hooks,
         Terms,
     )
-    from .dialects.parallel import forbid_parallel_calls
     from .dialects.request import (
+        forbid_parallel_calls,
         request_body,
         user_message,
     )
@@ -172,8 +172,8 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
         "Hooks",
         "Terms",
     ),
-    ".dialects.parallel": ("forbid_parallel_calls",),
     ".dialects.request": (
+        "forbid_parallel_calls",
         "request_body",
         "user_message",
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from ..dialects.readers import reader_for
+from ..dialects.table import TOKEN_FIELDS, dialect_of, spec_of
 from ..turns.drafts import Draft
 from ..turns.errors import DecoderClosed, StreamMisuse
 from ..turns.log import tell_turn
@@ -19,8 +19,7 @@ from ..turns.verdict import judge
 from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
-from ..wire.sse import SseReader
-from .detect import LOOK_AT, dialect_of
+from .detect import LOOK_AT
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -56,9 +55,10 @@ class TurnDecoder:
         record: str | PathLike[str] | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        self._turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens)
-        self._reader = reader_for(dialect, self._turn)
-        self._sse = SseReader(self._turn.limits)
+        self._turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens, token_fields=TOKEN_FIELDS)
+        spec = spec_of(dialect)
+        self._reader = spec.reader(self._turn)
+        self._framing = spec.framing(self._turn.limits)
         self._bytes_seen = 0
         self._result: TurnResult | None = None
         self._looks_left = LOOK_AT
@@ -120,7 +120,7 @@ class TurnDecoder:
             DecoderClosed: after the end.
         """
         self._check_open()
-        self._sse.broken()
+        self._framing.broken()
         if cause is not None:
             self._turn.notes.append(f"transport: {cause if isinstance(cause, str) else type(cause).__name__}")
         return self._finish(broken=True)
@@ -135,7 +135,7 @@ class TurnDecoder:
 
     def _read(self, chunk: bytes) -> None:
         try:
-            for name, data, damaged in self._sse.feed(chunk):
+            for name, data, damaged in self._framing.feed(chunk):
                 self._event(name, data, damaged)
         except LimitPassed as passed:
             self._turn.limit = passed.args[0]
@@ -143,7 +143,7 @@ class TurnDecoder:
     def _end(self) -> None:
         """The last event counts without its blank line only if its data is whole."""
         try:
-            for name, data, damaged in self._sse.end():
+            for name, data, damaged in self._framing.end():
                 if _is_whole(data, self._turn.limits):
                     self._event(name, data, damaged)
         except LimitPassed as passed:
@@ -194,10 +194,10 @@ class TurnDecoder:
         return kind
 
     def _finish(self, *, broken: bool) -> TurnResult:
-        self._turn.bad_utf8 = self._sse.bad_utf8
-        if self._sse.stray and (error := stray_error(self._sse.stray)):
+        self._turn.bad_utf8 = self._framing.bad_utf8
+        if self._framing.stray and (error := stray_error(self._framing.stray)):
             self._turn.fail(error)
-        if self._looks_left == LOOK_AT and self._sse.stray and self._sse.stray[0].lstrip()[:1] == b"{":
+        if self._looks_left == LOOK_AT and self._framing.stray and self._framing.stray[0].lstrip()[:1] == b"{":
             self._turn.looks_like = "one JSON document (decode_body)"
         self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:

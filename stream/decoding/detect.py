@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..dialects.table import TABLE, dialect_of
 from ..turns.errors import UnknownDialect
 from ..turns.turn import DIALECTS, Dialect
 from ..wire.frames import BadFrame, parse_frame
+from ..wire.framing import Framing, WireEvent
 from ..wire.limits import LimitPassed, Limits
-from ..wire.sse import SseReader
 
 # A stream shows what it is with its first frame, or with the first after some pings.
 LOOK_AT = 64
-_ANTHROPIC = ("message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta")
 
 
 def guess_dialect(data: bytes) -> Dialect:
@@ -37,7 +37,8 @@ def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         events = [(b"", data.removeprefix(b"\xef\xbb\xbf"), False)]
     else:
-        events = _events(data, limits)
+        framings = dict.fromkeys(row.framing for row in TABLE.values())
+        events = [event for framing in framings for event in _events(framing(limits), data)]
     for name, text, _ in events:
         try:
             frame = parse_frame(text, limits)
@@ -47,32 +48,14 @@ def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name.decode(), frame
 
 
-def _events(data: bytes, limits: Limits) -> list[tuple[bytes, bytes, bool]]:
-    reader = SseReader(limits)
+def _events(framing: Framing, data: bytes) -> list[WireEvent]:
     events = []
     try:
-        for event in reader.feed(data):
+        for event in framing.feed(data):
             events.append(event)
             if len(events) == LOOK_AT:
                 return events
-        events += reader.end()
+        events += framing.end()
     except LimitPassed:
         pass
     return events
-
-
-def dialect_of(name: str, frame: dict[str, Any]) -> Dialect | None:
-    """The one dialect that this frame, or whole document, belongs to; None where it could be several's or nobody's."""
-    kind = str(frame.get("type") or frame.get("event_type") or name)
-    told = str(frame.get("object") or "")
-    if kind.startswith("response.") or told == "response":
-        return "openai-responses"
-    if kind in _ANTHROPIC or (kind == "message" and "content" in frame):
-        return "anthropic"
-    if kind.startswith(("interaction.", "step.")) or told == "interaction" or "steps" in frame:
-        return "google-interactions"
-    if "choices" in frame or told.startswith("chat.completion"):
-        return "openai-chat"
-    if frame.keys() & {"candidates", "promptFeedback", "usageMetadata"}:
-        return "google-generate"
-    return None

@@ -5,7 +5,7 @@ Decides what a document is before a dialect reads it. Must not know one dialect'
 
 from __future__ import annotations
 
-from ..dialects.readers import reader_for
+from ..dialects.table import TOKEN_FIELDS, dialect_of, spec_of
 from ..turns.log import tell_turn
 from ..turns.reader import DialectReader
 from ..turns.turn import Dialect, TurnResult
@@ -14,7 +14,6 @@ from ..turns.verdict import judge
 from ..wire.frames import BadFrame, error_in, parse_frame
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
-from .detect import dialect_of
 
 
 def decode_body(
@@ -31,8 +30,8 @@ def decode_body(
         UnknownDialect: no such dialect.
         StreamMisuse: `max_tokens` is no whole number from 1 on.
     """
-    turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens)
-    reader = reader_for(dialect, turn)
+    turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens, token_fields=TOKEN_FIELDS)
+    reader = spec_of(dialect).reader(turn)
     try:
         _read(reader, body)
     except LimitPassed as passed:

@@ -1,1 +1,1 @@
-"""The providers' wire formats, a folder each, and the tables over all of them."""
+"""The providers' wire formats, a folder each, and the one table over all of them."""

@@ -1,6 +1,7 @@
-"""What a request holds in each dialect: a user's words, and the history in its place.
+"""What a request holds: a user's words, the history in its place, and the switch against parallel calls.
 
-Pure. Knows nothing of turns, calls and results, and sends nothing.
+Pure. Knows nothing of turns, calls and results, sends nothing, and names no dialect. Running calls one by one is not
+decided here; for that, submit the turn with ``ordered=True``, which works everywhere.
 """
 
 from __future__ import annotations
@@ -9,30 +10,19 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from ..replies.protocol import Message
-from ..turns.errors import UnknownDialect
+from ..turns.errors import NotOffered
+from .table import spec_of
 
-# The member of a request that holds the history.
-_HISTORY = {
-    "anthropic": "messages",
-    "openai-chat": "messages",
-    "openai-responses": "input",
-    "google-generate": "contents",
-    "google-interactions": "input",
-}
-# Where user and model take turns: the member that holds what one of them says.
-_TAKES_TURNS = {"anthropic": "content", "google-generate": "parts"}
+Message = dict[str, Any]
 
 
 def user_message(dialect: str, text: str) -> Message:
-    """What a user says, in the dialect's shape."""
-    match dialect:
-        case "google-generate":
-            return {"role": "user", "parts": [{"text": text}]}
-        case "google-interactions":
-            return {"type": "user_input", "content": [{"type": "text", "text": text}]}
-        case _:
-            return {"role": "user", "content": text}
+    """What a user says, in the dialect's shape.
+
+    Raises:
+        UnknownDialect: no such dialect.
+    """
+    return spec_of(dialect).request.user_message(text)
 
 
 def request_body(dialect: str, base: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any]:
@@ -41,20 +31,38 @@ def request_body(dialect: str, base: Mapping[str, Any], messages: Sequence[Messa
     Raises:
         UnknownDialect: no such dialect.
     """
-    if dialect not in _HISTORY:
-        raise UnknownDialect(f"no dialect {dialect!r}; there are {', '.join(_HISTORY)}")
-    streamed = {} if dialect == "google-generate" else {"stream": True}  # there the path says it
-    return {**base, _HISTORY[dialect]: list(messages), **streamed}
+    request = spec_of(dialect).request
+    return {**base, request.HISTORY: list(messages), **request.STREAMED}
+
+
+def forbid_parallel_calls(dialect: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a request body that allows at most one call; the body is not changed.
+
+    A body without tools comes back as it is: these providers refuse the switch there.
+
+    Raises:
+        NotOffered: the provider has no such switch (both of Google's dialects).
+        UnknownDialect: no such dialect.
+    """
+    told = spec_of(dialect).request.at_most_one_call(body if body.get("tools") else {})
+    if told is None:
+        raise NotOffered(
+            f"{dialect} has no switch against parallel calls; submit with ordered=True to run them in turn"
+        )
+    return told if body.get("tools") else dict(body)
 
 
 def taking_turns(dialect: str, messages: Sequence[Message]) -> list[Message]:
     """The history with what one side says in a row as one message, for dialects where user and model take turns.
 
     So results and the question after them, or two questions of which the first got no turn, stay a valid history.
+
+    Raises:
+        UnknownDialect: no such dialect.
     """
-    if dialect not in _TAKES_TURNS:
+    member = spec_of(dialect).request.TURN_MEMBER
+    if member is None:
         return list(messages)
-    member = _TAKES_TURNS[dialect]
     rows = (list(row) for _, row in groupby(messages, key=lambda message: message["role"]))
     return [row[0] if len(row) == 1 else _one(row, member) for row in rows]
 

@@ -9,24 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...store.model.outcomes import Outcome
-from ..dialects.anthropic import replies as reply_anthropic
-from ..dialects.google_generate import replies as reply_google_generate
-from ..dialects.google_interactions import replies as reply_google_interactions
-from ..dialects.openai_chat import replies as reply_openai_chat
-from ..dialects.openai_responses import replies as reply_openai_responses
+from ..dialects.table import spec_of
 from ..replies.answers import answer, sendable
 from ..replies.call_ids import outbound_ids
-from ..replies.protocol import Message, ReplyModule, WrittenCall
-from ..turns.errors import UnknownDialect
+from ..replies.protocol import Message, WrittenCall
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
-
-_MODULES: dict[str, ReplyModule] = {
-    "anthropic": reply_anthropic,
-    "openai-chat": reply_openai_chat,
-    "openai-responses": reply_openai_responses,
-    "google-generate": reply_google_generate,
-    "google-interactions": reply_google_interactions,
-}
 
 
 def replies(
@@ -51,7 +38,7 @@ def replies(
         UnknownDialect: no such dialect.
         ValueError: two outcomes for one call.
     """
-    module = _module(dialect)
+    module = spec_of(dialect).replies
     given = list(outcomes)
     if len({(outcome.position, outcome.key) for outcome in given}) < len(given):
         raise ValueError("two outcomes for one call: a call has exactly one result")
@@ -81,7 +68,7 @@ def history(dialect: str, turn: TurnResult, *, turn_id: str | None = None) -> li
     Raises:
         UnknownDialect: no such dialect.
     """
-    module = _module(dialect)
+    module = spec_of(dialect).replies
     if turn.outcome not in ("completed", "paused"):
         return []
     calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
@@ -91,13 +78,6 @@ def history(dialect: str, turn: TurnResult, *, turn_id: str | None = None) -> li
     else:
         messages = module.write(turn.text, _written(calls, ids))
     return [sendable(message) for message in messages]
-
-
-def _module(dialect: str) -> ReplyModule:
-    try:
-        return _MODULES[dialect]
-    except KeyError:
-        raise UnknownDialect(f"no dialect {dialect!r}; there are {', '.join(_MODULES)}") from None
 
 
 def _written(calls: Sequence[ToolCall | RejectedCall], ids: Sequence[str | None]) -> list[WrittenCall]:

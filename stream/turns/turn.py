@@ -7,19 +7,13 @@ The words are those of the policy in ``tests/data/conformance/README.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..wire.frames import ProviderError
 from .errors import TurnError, turn_error
 
 Dialect = Literal["openai-responses", "openai-chat", "anthropic", "google-generate", "google-interactions"]
-DIALECTS: tuple[Dialect, ...] = (
-    "openai-responses",
-    "openai-chat",
-    "anthropic",
-    "google-generate",
-    "google-interactions",
-)
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]
 Kind = Literal["function", "custom"]
 

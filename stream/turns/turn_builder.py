@@ -29,6 +29,7 @@ class OpenTurn:
 
     Attributes:
         max_tokens: the request's own limit of output tokens; a turn that used them up was cut, whatever it says.
+        token_fields: the members of ``usage`` that may tell the number of output tokens; the first one counts.
         endings: what each terminal so far says, as (outcome, the provider's word).
         released: the release point was reached; a transport that breaks later changes nothing.
         violations: what broke the protocol, first one first.
@@ -39,11 +40,12 @@ class OpenTurn:
         StreamMisuse: `max_tokens` is no whole number from 1 on.
     """
 
-    def __init__(self, limits: Limits, max_tokens: int | None = None) -> None:
+    def __init__(self, limits: Limits, max_tokens: int | None = None, *, token_fields: tuple[str, ...] = ()) -> None:
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
             raise StreamMisuse(f"max_tokens={max_tokens!r}: give the request's own limit, 1 or more, or None")
         self.limits = limits
         self.max_tokens = max_tokens
+        self.token_fields = token_fields
         self.drafts = DraftQueue()
         self.calls: list[OpenCall] = []
         self.texts: list[str] = []

@@ -1,6 +1,6 @@
 """The verdict on a turn: one outcome out of all that was told, by the order that the policy fixes.
 
-Decides which of several fitting outcomes comes first. Must not know dialects beyond the questions of ``dialect.py``.
+Decides which of several fitting outcomes comes first. Must not know dialects beyond the questions of ``reader.py``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from .drafts import CallDropped, Draft, TurnEnded
 from .reader import DialectReader
 from .turn import TurnOutcome, TurnResult
 from .turn_builder import OpenTurn
-
-# Where the providers tell the number of output tokens.
-_TOKEN_FIELDS = ("output_tokens", "completion_tokens", "candidatesTokenCount", "total_output_tokens")
 
 
 def judge(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnResult:
@@ -110,7 +107,7 @@ def _close_drafts(turn: OpenTurn, delivered: Settled | None, outcome: str) -> No
 
 def _tokens(turn: OpenTurn) -> int | None:
     usage = turn.usage or {}
-    for name in _TOKEN_FIELDS:
+    for name in turn.token_fields:
         count = usage.get(name)
         if isinstance(count, int):
             return count

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from .framing import WireEvent
 from .limits import LimitPassed, Limits
-
-# Event name, data, and whether some of its bytes were not UTF-8 (they stand in it as U+FFFD).
-ServerEvent = tuple[bytes, bytes, bool]
 
 _BOM = b"\xef\xbb\xbf"
 _SILENT_FIELDS = frozenset({b"id", b"retry"})
@@ -39,7 +37,7 @@ class SseReader:
         self._data_room = limits.event_bytes
         self._damaged = False
 
-    def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
+    def feed(self, chunk: bytes) -> Iterator[WireEvent]:
         """The events that these bytes complete.
 
         Raises:
@@ -60,7 +58,7 @@ class SseReader:
             if self._held > self._limits.line_bytes:
                 raise LimitPassed("line_bytes")
 
-    def end(self) -> Iterator[ServerEvent]:
+    def end(self) -> Iterator[WireEvent]:
         """At a clean end: the last event that lacks its blank line. Whether it counts is for the caller to say."""
         if last := self._last_line():
             yield from self._events([last])
@@ -115,7 +113,7 @@ class SseReader:
         self._damaged = True
         return line.decode("utf-8", "replace").encode()
 
-    def _events(self, lines: Iterable[bytes]) -> Iterator[ServerEvent]:
+    def _events(self, lines: Iterable[bytes]) -> Iterator[WireEvent]:
         data = self._data
         for line in lines:
             if not line:
@@ -132,7 +130,7 @@ class SseReader:
             else:
                 self._field(line)
 
-    def _dispatch(self) -> ServerEvent:
+    def _dispatch(self) -> WireEvent:
         data = self._data
         if len(data) == 1:
             whole = data.pop()

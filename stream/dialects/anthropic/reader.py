@@ -33,6 +33,7 @@ _GROWING = {
     "compaction_delta": ("content", "content"),
 }
 _TEXTUAL = frozenset({"text", "thinking", "redacted_thinking"})
+_OWN_KINDS = ("message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta")
 
 
 class _Block:
@@ -241,3 +242,8 @@ def _sent_back(block: _Block) -> list[Frame]:
     if block.input:
         echo["input"] = best_effort_object(block.input)
     return [] if block.type == "text" and not echo.get("text") else [echo]
+
+
+def detect(kind: str, frame: Frame) -> bool:
+    """Whether a frame, or a whole document, is of this dialect alone."""
+    return kind in _OWN_KINDS or (kind == "message" and "content" in frame)

@@ -122,3 +122,8 @@ def _sent_back(part: Frame, call: OpenCall | None, settled: Settled) -> Frame:
     about: Frame = {"id": call.call_id} if call.call_id is not None else {}
     about |= {"name": call.name, "args": settled.value_of(call)}
     return {**without(part, "functionCall"), **call.echo, "functionCall": about}
+
+
+def detect(kind: str, frame: Frame) -> bool:
+    """Whether a frame, or a whole document, is of this dialect alone."""
+    return not frame.keys().isdisjoint(("candidates", "promptFeedback", "usageMetadata"))

@@ -187,3 +187,9 @@ class InteractionsReader(DialectReader):
         "interaction.completed": _completed,
     }
     kinds = frozenset(_HANDLERS)
+
+
+def detect(kind: str, frame: Frame) -> bool:
+    """Whether a frame, or a whole document, is of this dialect alone."""
+    own = kind.startswith(("interaction.", "step."))
+    return own or frame.get("object") == "interaction" or "steps" in frame

@@ -137,3 +137,8 @@ def _first_choice(frame: Frame) -> list[Frame]:
     choices = mappings(frame.get("choices"))
     numbered = [choice for choice in choices if choice.get("index") in (0, "0")]
     return numbered or [choice for choice in choices if choice.get("index") is None][:1]
+
+
+def detect(kind: str, frame: Frame) -> bool:
+    """Whether a frame, or a whole document, is of this dialect alone."""
+    return "choices" in frame or str(frame.get("object")).startswith("chat.completion")

@@ -236,3 +236,8 @@ def _ending(kind: str, response: Frame) -> tuple[TurnOutcome, str]:
             return "truncated", str(reason or "incomplete")
         case outcome:
             return outcome, kind.removeprefix("response.")
+
+
+def detect(kind: str, frame: Frame) -> bool:
+    """Whether a frame, or a whole document, is of this dialect alone."""
+    return kind.startswith("response.") or frame.get("object") == "response"

@@ -35,7 +35,7 @@ from toolonce.stream import (
     decode_body,
     guess_dialect,
 )
-from toolonce.stream.dialects.turn_ids import TURN_IDS
+from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.turns import errors as error_module
 
 EVERY = transcripts(CONFORMANCE)
@@ -302,7 +302,7 @@ def test_what_nobody_knows_is_not_guessed() -> None:
 
 
 def test_every_dialect_says_where_its_turn_id_is() -> None:
-    assert TURN_IDS.keys() == set(DIALECTS)
+    assert TABLE.keys() == set(DIALECTS)
     for dialect in DIALECTS:
         decoder = TurnDecoder(dialect)
         decoder.feed(RENDER[dialect]([ONE], [0, 0, 0], ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolonce.stream.dialects.parallel import forbid_parallel_calls
+from toolonce.stream.dialects.request import forbid_parallel_calls
 from toolonce.stream.turns.errors import NotOffered, UnknownDialect
 
 TOOLS = [{"name": "t"}]

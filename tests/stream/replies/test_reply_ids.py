@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.stream.harness.history import _MODULES
+from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.replies.call_ids import IdRule, outbound_ids
 
-RULES = {name: module.IDS for name, module in _MODULES.items()}
+RULES: dict[str, IdRule] = {name: row.replies.IDS for name, row in TABLE.items()}
 PAIRING = sorted(name for name, rule in RULES.items() if rule.pairs)
 call_ids = st.lists(st.none() | st.text() | st.sampled_from(["", "call_0", "k1", "x" * 41, "a/b"]), max_size=8)
 

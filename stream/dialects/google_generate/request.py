@@ -1,0 +1,18 @@
+"""Google generateContent requests: the history in ``contents``, user and model in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+HISTORY = "contents"
+TURN_MEMBER: str | None = "parts"
+STREAMED: Mapping[str, Any] = {}  # the path says it
+
+
+def user_message(text: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+def at_most_one_call(body: Mapping[str, Any]) -> None:
+    return None

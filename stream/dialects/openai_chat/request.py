@@ -1,0 +1,18 @@
+"""OpenAI Chat Completions requests: the history in ``messages``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+HISTORY = "messages"
+TURN_MEMBER: str | None = None
+STREAMED: Mapping[str, Any] = {"stream": True}
+
+
+def user_message(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {**body, "parallel_tool_calls": False}

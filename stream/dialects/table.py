@@ -1,0 +1,182 @@
+"""The one table of dialects, a row each: what differs between them is asked here, by name or by a frame's looks.
+
+A new dialect is one folder (``reader``, ``replies``, ``request``, and what else it needs), its name in ``Dialect``, and
+one row. Must not decide anything itself: the readers, the reply modules and the request modules do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ..turns.errors import UnknownDialect
+from ..turns.reader import DialectReader, Frame
+from ..turns.turn import DIALECTS, Dialect
+from ..wire.framing import Framing
+from ..wire.limits import Limits
+from ..wire.sse import SseReader
+from .anthropic import reader as anthropic
+from .anthropic import request as anthropic_request
+from .google_generate import reader as google_generate
+from .google_generate import request as google_generate_request
+from .google_interactions import reader as google_interactions
+from .google_interactions import request as google_interactions_request
+from .openai_chat import reader as openai_chat
+from .openai_chat import request as openai_chat_request
+from .openai_responses import reader as openai_responses
+from .openai_responses import request as openai_responses_request
+
+if TYPE_CHECKING:
+    from ..replies.protocol import ReplyModule
+
+
+class RequestModule(Protocol):
+    """What a dialect says of its requests."""
+
+    @property
+    def HISTORY(self) -> str:  # noqa: N802  a module's constant
+        """The member of a request that holds the history."""
+
+    @property
+    def TURN_MEMBER(self) -> str | None:  # noqa: N802
+        """Where user and model must take turns: the member that holds what one of them says. Else None."""
+
+    @property
+    def STREAMED(self) -> Mapping[str, Any]:  # noqa: N802
+        """The members that ask for a stream; empty where the path does."""
+
+    def user_message(self, text: str) -> dict[str, Any]:
+        """What a user says, in the dialect's shape."""
+
+    def at_most_one_call(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A copy of a body with tools that allows at most one call a turn; None where there is no such switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnIdSource:
+    """Where the turn's id stands. The readers take the first non-empty one; ``submit`` refuses a turn without.
+
+    Attributes:
+        member: the path in a frame, and in a whole response where that differs.
+        first: the frame in which it first appears.
+        missing: who sends none, an empty one, or one that comes again.
+    """
+
+    member: str
+    first: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class DialectSpec:
+    """One row.
+
+    Attributes:
+        framing: cuts the bytes of a stream into events; one for each turn.
+        reader: reads the frames; one for each turn.
+        request: its requests.
+        turn_id: where the turn's id stands.
+        token_fields: the members of ``usage`` that tell the number of output tokens.
+        detect: whether a frame, or a whole document, of that kind is this dialect's. The kind is its type, or the
+            event's name; empty where it has neither.
+    """
+
+    name: Dialect
+    framing: Callable[[Limits], Framing]
+    reader: type[DialectReader]
+    request: RequestModule
+    turn_id: TurnIdSource
+    token_fields: tuple[str, ...]
+    detect: Callable[[str, Frame], bool]
+
+    @property
+    def replies(self) -> ReplyModule:
+        """The way back. Loaded at its first use: it needs the store's values, and decoding does not."""
+        folder = self.name.replace("-", "_")
+        return cast("ReplyModule", import_module(f".{folder}.replies", __package__))
+
+
+# In the order in which a frame is asked whose it is.
+_ROWS = (
+    DialectSpec(
+        name="openai-responses",
+        framing=SseReader,
+        reader=openai_responses.ResponsesReader,
+        request=openai_responses_request,
+        turn_id=TurnIdSource(
+            member="response.id; in a body: id",
+            first="response.created",
+            missing="some proxies start with output_item.added and tell it in response.completed only",
+        ),
+        token_fields=("output_tokens",),
+        detect=openai_responses.detect,
+    ),
+    DialectSpec(
+        name="anthropic",
+        framing=SseReader,
+        reader=anthropic.AnthropicReader,
+        request=anthropic_request,
+        turn_id=TurnIdSource("message.id; in a body: id", first="message_start", missing="nobody known"),
+        token_fields=("output_tokens",),
+        detect=anthropic.detect,
+    ),
+    DialectSpec(
+        name="google-interactions",
+        framing=SseReader,
+        reader=google_interactions.InteractionsReader,
+        request=google_interactions_request,
+        turn_id=TurnIdSource(
+            member="interaction.id, or interaction_id of a status update; in a body: id",
+            first="interaction.created",
+            missing="empty with store=false",
+        ),
+        token_fields=("total_output_tokens",),
+        detect=google_interactions.detect,
+    ),
+    DialectSpec(
+        name="openai-chat",
+        framing=SseReader,
+        reader=openai_chat.ChatReader,
+        request=openai_chat_request,
+        turn_id=TurnIdSource(
+            member="id",
+            first="the first chunk; Azure's first one (prompt filter results) has an empty id",
+            missing="some compatible servers send none, or draw it from 999 values",
+        ),
+        token_fields=("completion_tokens",),
+        detect=openai_chat.detect,
+    ),
+    DialectSpec(
+        name="google-generate",
+        framing=SseReader,
+        reader=google_generate.GenerateReader,
+        request=google_generate_request,
+        turn_id=TurnIdSource("responseId", first="the first chunk", missing="older servers and some proxies send none"),
+        token_fields=("candidatesTokenCount",),
+        detect=google_generate.detect,
+    ),
+)
+TABLE: dict[Dialect, DialectSpec] = {row.name: row for row in _ROWS}
+
+# Of all dialects, in the order of `DIALECTS`: a proxy may count in another one's words.
+TOKEN_FIELDS = tuple(dict.fromkeys(field for name in DIALECTS for field in TABLE[name].token_fields))
+
+
+def spec_of(dialect: str) -> DialectSpec:
+    """The dialect's row.
+
+    Raises:
+        UnknownDialect: no such dialect.
+    """
+    row = TABLE.get(cast(Dialect, dialect))
+    if row is None:
+        raise UnknownDialect(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+    return row
+
+
+def dialect_of(name: str, frame: Frame) -> Dialect | None:
+    """The dialect that this frame, or whole document, looks like; None where it could be several's or nobody's."""
+    kind = str(frame.get("type") or frame.get("event_type") or name)
+    return next((row.name for row in _ROWS if row.detect(kind, frame)), None)

@@ -1,0 +1,41 @@
+"""What every framing offers the decoder: bytes in, events out, whatever pieces the bytes come in.
+
+A dialect's row names its framing. Must not know any dialect, or what is inside an event's data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+# Event name (empty where there is none), data, and whether some of its bytes were wrong (they stand in it as U+FFFD).
+WireEvent = tuple[bytes, bytes, bool]
+
+
+class Framing(Protocol):
+    """One response's bytes, cut into events.
+
+    Attributes:
+        bad_utf8: some text so far was not UTF-8.
+        stray: lines between the events that belong to none, up to ``Limits.stray_bytes``; one may tell an error.
+    """
+
+    bad_utf8: bool
+    stray: list[bytes]
+
+    def feed(self, chunk: bytes) -> Iterable[WireEvent]:
+        """The events that these bytes complete.
+
+        Raises:
+            LimitPassed: a line or an event is too long.
+        """
+
+    def end(self) -> Iterable[WireEvent]:
+        """At a clean end: the last event where it lacks its own end. Whether it counts is for the caller to say.
+
+        Raises:
+            LimitPassed: as for `feed`.
+        """
+
+    def broken(self) -> None:
+        """The transport broke: nothing more is dispatched, but `bad_utf8` and `stray` take the last bytes in."""
