@@ -57,11 +57,7 @@ if TYPE_CHECKING:
         Options,
         run_worker,
     )
-    from .testing import (
-        Fault,
-        Trial,
-        try_out,
-    )
+    from .testing import Fault, Trial, call_for, try_out
     from .tools.loading import load_registry
 
 __all__ = [
@@ -95,6 +91,7 @@ __all__ = [
     "Trial",
     "WorkerError",
     "annotations_of",
+    "call_for",
     "effect_of",
     "load_registry",
     "not_started",
@@ -113,11 +110,7 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
         "Options",
         "run_worker",
     ),
-    ".testing": (
-        "Fault",
-        "Trial",
-        "try_out",
-    ),
+    ".testing": ("Fault", "Trial", "call_for", "try_out"),
     ".tools.loading": ("load_registry",),
 }
 

@@ -26,7 +26,7 @@ from .execution.invoke import Entry, enter, enter_async, enter_reconcile
 from .execution.policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
 from .execution.prepare import Ready
 from .tools.authorize import Ask, Deny, consult
-from .tools.call import context_of
+from .tools.call import Call, context_of
 from .tools.handler_result import End, Kind
 from .tools.registry import rules_of
 from .tools.tool import Tool
@@ -87,6 +87,19 @@ def try_out(
         at_attempt: the attempt that the fault meets; all others go undisturbed.
     """
     return _Rehearsal(tool, arguments, turn_id).play(fault, at_attempt)
+
+
+def call_for(tool: Tool, arguments: dict[str, Any] | None = None, *, turn_id: str = "turn-1") -> Call:
+    """The ``call=`` for a direct call of a tool: ``create_invoice("acme", 990, call=call_for(create_invoice))``.
+
+    Its ``begin``, ``progress`` and ``check_lease`` do nothing; it is never cancelled, and it has no run limit.
+
+    Args:
+        arguments: what its idempotency key is made of, as `try_out` makes it.
+    """
+    rehearsal = _Rehearsal(tool, arguments or {}, turn_id)
+    rehearsal.trial.attempts = 1
+    return context_of(rehearsal._run(), None, _Line(Fault.NONE))
 
 
 class _Died(BaseException):

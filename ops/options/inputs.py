@@ -50,7 +50,7 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> T
     """
     chosen = dialect or guess_dialect(body)
     if is_document(body):
-        return decode_body(chosen, body, max_tokens=max_tokens)
+        return decode_body(body, chosen, max_tokens=max_tokens)
     decoder = TurnDecoder(chosen, max_tokens=max_tokens)
     decoder.feed(body)
     return decoder.eof()

@@ -17,13 +17,13 @@ from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
 
 
 def decode_body(
-    dialect: Dialect | str, body: bytes, *, limits: Limits | None = None, max_tokens: int | None = None
+    body: bytes, dialect: Dialect | str, *, limits: Limits | None = None, max_tokens: int | None = None
 ) -> TurnResult:
     """The result of a response that was not streamed. No bytes make it raise.
 
     Args:
-        dialect: one of ``DIALECTS``.
         body: the whole response body.
+        dialect: one of ``DIALECTS``.
         limits, max_tokens: as for ``TurnDecoder``.
 
     Raises:

@@ -35,7 +35,7 @@ def request_body(dialect: str, base: Mapping[str, Any], messages: Sequence[Messa
     return {**base, request.HISTORY: list(messages), **request.STREAMED}
 
 
-def forbid_parallel_calls(dialect: str, body: Mapping[str, Any]) -> dict[str, Any]:
+def forbid_parallel_calls(body: Mapping[str, Any], dialect: str) -> dict[str, Any]:
     """A copy of a request body that allows at most one call; the body is not changed.
 
     A body without tools comes back as it is: these providers refuse the switch there.

@@ -99,7 +99,7 @@ def _decoded(fields: Fields, body: bytes) -> TurnResult:
     dialect = _text(fields, b"dialect")
     most = _tokens(fields)
     if not _flag(fields, b"streamed", b"1"):
-        return decode_body(dialect, body, max_tokens=most)
+        return decode_body(body, dialect, max_tokens=most)
     decoder = TurnDecoder(dialect, max_tokens=most)
     decoder.feed(body)
     return decoder.eof()

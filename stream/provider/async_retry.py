@@ -137,7 +137,7 @@ class _Reading:
             body = b"".join([chunk async for chunk in self._chunks(response)])
             if response.status_code >= 400:
                 return refused(self._terms.dialect, response.status_code, body)
-            return decode_body(self._terms.dialect, body, max_tokens=self._terms.max_tokens)
+            return decode_body(body, self._terms.dialect, max_tokens=self._terms.max_tokens)
         async for chunk in self._chunks(response):
             self._show(self.decoder.feed(chunk))
             if self.decoder.released:

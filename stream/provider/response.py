@@ -209,7 +209,7 @@ class _Reading:
 def _turn(reading: _Reading, decoder: TurnDecoder) -> TurnResult:
     terms = reading.terms
     if not terms.streamed:
-        return decode_body(terms.dialect, b"".join(reading.chunks()), max_tokens=terms.max_tokens)
+        return decode_body(b"".join(reading.chunks()), terms.dialect, max_tokens=terms.max_tokens)
     try:
         for chunk in reading.chunks():
             _show(terms, decoder.feed(chunk))

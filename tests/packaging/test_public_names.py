@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
 import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import toolonce.store
 from toolonce.store import CallNotSucceeded, Failure, Outcome, State, ToolonceError
-from toolonce.worker import StopAttempt
+from toolonce.worker import StopAttempt, ToolOptions
 
 PACKAGES = ("toolonce.store", "toolonce.stream", "toolonce.worker")
 PUBLIC = [(package, name) for package in PACKAGES for name in import_module(package).__all__]
@@ -128,3 +130,16 @@ def test_a_call_without_a_result_raises_with_its_outcome(fields: dict[str, Any])
     assert raised.value.outcome is told
     again = pickle.loads(pickle.dumps(raised.value))
     assert (str(again), again.outcome) == (str(raised.value), told)
+
+
+def test_every_option_of_a_tool_has_documentation_where_an_editor_shows_it() -> None:
+    tree = ast.parse(inspect.getsource(ToolOptions)).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    options = {
+        node.target.id: isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        for node, after in pairwise([*tree.body, ast.Pass()])
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+    assert options.keys() == ToolOptions.__annotations__.keys()
+    assert [name for name, documented in options.items() if not documented] == []

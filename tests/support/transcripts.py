@@ -52,7 +52,7 @@ def _transcript(folder: Path, key: str, want: dict[str, Any]) -> Transcript:
 def decode(transcript: Transcript, pieces: Iterable[bytes] | None = None) -> TurnResult:
     """The result for a transcript, fed in these pieces (default: as one)."""
     if transcript.kind == "body":
-        return decode_body(transcript.dialect, transcript.data)
+        return decode_body(transcript.data, transcript.dialect)
     decoder = TurnDecoder(transcript.dialect)
     for piece in pieces if pieces is not None else [transcript.data]:
         decoder.feed(piece)

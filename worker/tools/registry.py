@@ -6,14 +6,16 @@ Decides which tool a name stands for, and holds the hook that permits calls. Run
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar, Unpack, overload
+from typing import ParamSpec, TypeVar, Unpack, overload
 
 from ...store.model.specs import ToolSpec
 from .authorize import Hook, Rules
 from .errors import BadTool
-from .tool import Handler, Tool, ToolOptions
+from .tool import Tool, ToolOptions
 
 H = TypeVar("H", bound=Hook)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def rules_of(tool: Tool, tools: object = None) -> Rules:
@@ -31,24 +33,26 @@ class Registry:
         self._hook: Hook | None = None
 
     @overload
-    def tool(self, function: Handler, /) -> Tool: ...
+    def tool(self, function: Callable[P, R], /) -> Tool[P, R]: ...
 
     @overload
-    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[Handler], Tool]: ...
+    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
     def tool(
-        self, function: Handler | None = None, /, **options: Unpack[ToolOptions]
-    ) -> Tool | Callable[[Handler], Tool]:
+        self, function: Callable[P, R] | None = None, /, **options: Unpack[ToolOptions]
+    ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
         """Register a function as a tool, with options (see `ToolOptions`) or without.
 
         Raises:
             BadTool: its signature, schema or options cannot work, or the name is taken.
         """
-        if function is not None:
-            return self.add(Tool(function, options))
-        return lambda handler: self.add(Tool(handler, options))
 
-    def add(self, tool: Tool) -> Tool:
+        def declare(handler: Callable[P, R]) -> Tool[P, R]:
+            return self.add(Tool(handler, options))
+
+        return declare if function is None else declare(function)
+
+    def add(self, tool: Tool[P, R]) -> Tool[P, R]:
         """Take a tool that was made elsewhere. One of another registry keeps that one's hook."""
         return self._take(tool, tool.home)
 
@@ -84,7 +88,7 @@ class Registry:
         if self._hook is not None:
             yield self._hook
 
-    def _take(self, tool: Tool, source: Registry | None) -> Tool:
+    def _take(self, tool: Tool[P, R], source: Registry | None) -> Tool[P, R]:
         if tool.name in self._tools:
             raise BadTool(f"tool {tool.name}: there is one of this name already")
         self._tools[tool.name] = tool

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar
 
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
@@ -24,7 +24,16 @@ from .retries import Retry, read_retry
 from .signature import CONTEXT, Signature, read_signature
 
 if TYPE_CHECKING:
+    import typing_extensions  # type checkers know it; a plain `Tool` is one of any signature to them
+
     from .registry import Registry
+
+    P = typing_extensions.ParamSpec("P", default=...)
+    R = typing_extensions.TypeVar("R", default=Any)
+else:
+    P = ParamSpec("P")
+    R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 _WORD = re.compile(r"\S{1,200}\Z")
@@ -51,55 +60,66 @@ class SecretResult(TypedDict, total=False):
 
 
 class ToolOptions(TypedDict, total=False):
-    """What may be declared; times are seconds.
-
-    schema: JSON Schema 2020-12 in place of the signature's; its patterns are ECMA-262, without look-around,
-    backreferences and counts above 1000.
-    effect: ``read``, ``idempotent`` or ``mutating`` (the default).
-    timeout: run limit of one attempt (20), None for none. deadline: from the first queueing on (600). Each time is at
-    least a millisecond.
-    concurrency: most calls at once over all workers. order_by: argument names whose equal values make calls go one by
-    one. after: tools whose calls of the same turn must succeed first: those before it in its submission, and those
-    stored already; so submit a turn whole, or in call order. hold_duplicates: equal arguments under another call key
-    wait for a person.
-    approval: ``never``, ``always``, or ``hook``: the registry's authorize hook decides; a worker without one does not
-    start. secret, secret_result: fields that are stored encrypted. A sealed value of a result is opened again only in
-    argument fields that it names: ``secret_result={"token": {"opens_in": ["fetch.token"]}}``.
-    begins: the handler says ``call.begin()`` before its effect. not_started: exception types equal to `NotStarted`.
-    rerun_absent: run again where the reconcile says that it did not happen. Two effects are possible where the lost
-    attempt is still at work somewhere: its process paused, or its request on the way. So the reconcile is first asked
-    when that process is known to be gone, or ten minutes after the call became unknown.
-    accepts: other versions whose calls may run here; all whose arguments fit the schema where it is left out.
-    result_limit: bytes of a result that are stored.
-    """
+    """What may be declared of a tool; times are seconds, each at least a millisecond."""
 
     name: str
+    """1 to 64 letters, digits, ``_``, ``.`` or ``-``; by default the function's name."""
     description: str
+    """What the model is told the tool does; by default the function's docstring."""
     schema: dict[str, Any]
+    """JSON Schema 2020-12 in place of the signature's; its patterns are ECMA-262, without look-around, backreferences
+    and counts above 1000."""
     effect: Effect | Literal["read", "idempotent", "mutating"]
+    """What running it twice does; ``mutating`` by default."""
     timeout: float | None
+    """Run limit of one attempt (20 s), None for none."""
     concurrency: int | None
+    """Most calls at once over all workers; None, the default, for no limit."""
     retry: Retry | int | stop_base | wait_base
+    """How often and after which waits an attempt that may be repeated is."""
     deadline: float
+    """How long a call may wait and be retried, from its first queueing on (600 s)."""
     queue: str
+    """The queue that its calls wait in; ``default`` by default."""
     order_by: str | tuple[str, ...]
+    """Argument names whose equal values make calls run one by one."""
     after: str | tuple[str, ...]
+    """Tools whose calls of the same turn must succeed first: those before it in its submission, and those stored
+    already; so submit a turn whole, or in call order."""
     approval: Literal["never", "always", "hook"]
+    """Whether a person must approve a call. ``hook``: the registry's authorize hook decides; a worker without one does
+    not start."""
     approval_lifetime: float
+    """How long a call waits for its approval (86,400 s)."""
     secret: str | tuple[str, ...]
+    """Argument fields that are stored encrypted."""
     secret_result: str | tuple[str, ...] | dict[str, SecretResult]
+    """Result fields that are stored encrypted. A sealed value is opened again only in argument fields that it names:
+    ``secret_result={"token": {"opens_in": ["fetch.token"]}}``."""
     begins: bool
+    """The handler says ``call.begin()`` before its effect; what ends before that may run again."""
     isolation: Isolation | Literal["thread", "async", "process"]
+    """Where the handler runs; ``async`` for async functions, else ``thread``."""
     version: str
+    """Of the tool's meaning; ``1`` by default."""
     accepts: str | tuple[str, ...]
+    """Other versions whose calls may run here; all whose arguments fit the schema where it is left out."""
     not_started: tuple[type[BaseException], ...]
+    """Exception types that mean the same as `NotStarted`."""
     rerun_absent: bool
+    """Run again where the reconcile says that it did not happen. Two effects are possible where the lost attempt is
+    still at work somewhere: its process paused, or its request on the way. So the reconcile is first asked when that
+    process is known to be gone, or ten minutes after the call became unknown."""
     hold_duplicates: bool
+    """Equal arguments under another call key wait for a person."""
     result_limit: int
+    """Bytes of a result that are stored."""
 
 
-class Tool:
-    """A registered handler; calling it calls the function, as in any test.
+class Tool(Generic[P, R]):
+    """A registered handler; calling it calls the function, with its own signature, as in any test.
+
+    A direct call gives the handler's ``call=``, where it has that parameter; `testing.call_for` makes one.
 
     Attributes:
         spec: what is published about it.
@@ -107,7 +127,7 @@ class Tool:
         home: the registry that it was made in, or first given to; its hook goes with the tool.
     """
 
-    def __init__(self, handler: Handler, options: ToolOptions) -> None:
+    def __init__(self, handler: Callable[P, R], options: ToolOptions) -> None:
         _refuse_strange(handler, options)
         self.handler = handler
         self.is_async = inspect.iscoroutinefunction(handler)
@@ -124,7 +144,7 @@ class Tool:
         self.__doc__ = handler.__doc__
         self.__name__ = getattr(handler, "__name__", self.spec.name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.handler(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -138,7 +158,7 @@ class Tool:
     def has_secrets(self) -> bool:
         return bool(self.spec.secret or self.spec.secret_result)
 
-    def reconcile(self, function: Handler) -> Handler:
+    def reconcile(self, function: F) -> F:
         """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
 
         It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or

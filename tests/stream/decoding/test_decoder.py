@@ -151,7 +151,7 @@ def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownDialect, match="openai-chat"):
         TurnDecoder("openai")
     with pytest.raises(UnknownDialect, match="anthropic"):
-        decode_body("claude", b"{}")
+        decode_body(b"{}", "claude")
 
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in EVERY])
@@ -218,8 +218,8 @@ def test_a_limit_that_is_passed_is_a_typed_outcome(limits: Limits, name: str) ->
 def test_a_limit_holds_for_bodies_too() -> None:
     body = json.dumps({"content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}] * 3}).encode()
 
-    assert decode_body("anthropic", body, limits=Limits(calls=2)).limit == "calls"
-    assert decode_body("anthropic", body, limits=Limits(total_bytes=9)).limit == "total_bytes"
+    assert decode_body(body, "anthropic", limits=Limits(calls=2)).limit == "calls"
+    assert decode_body(body, "anthropic", limits=Limits(total_bytes=9)).limit == "total_bytes"
 
 
 def test_arguments_beyond_their_limit_spoil_their_call_alone() -> None:
@@ -337,8 +337,8 @@ def test_a_body_read_as_the_wrong_dialect_says_which_one_it_looks_like() -> None
     """Faults 30."""
     body = b'{"id":"m","type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}'
 
-    assert "but it looks like anthropic" in decode_body("openai-chat", body).diagnostics[0]
-    assert decode_body("anthropic", body).diagnostics == ()
+    assert "but it looks like anthropic" in decode_body(body, "openai-chat").diagnostics[0]
+    assert decode_body(body, "anthropic").diagnostics == ()
 
 
 def test_a_document_fed_as_a_stream_and_a_stream_taken_as_a_document_are_called_so() -> None:
@@ -347,7 +347,7 @@ def test_a_document_fed_as_a_stream_and_a_stream_taken_as_a_document_are_called_
     decoder.feed(b'{"id":"m",\n"type":"message"}\n')
 
     assert "it looks like one JSON document (decode_body)" in decoder.eof().diagnostics[0]
-    said = decode_body("anthropic", b"event: message_start\ndata: {}\n\n")
+    said = decode_body(b"event: message_start\ndata: {}\n\n", "anthropic")
     assert "it looks like a stream of events (TurnDecoder)" in said.diagnostics[0]
 
 

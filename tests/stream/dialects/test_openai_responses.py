@@ -189,4 +189,4 @@ def test_a_call_keeps_what_its_result_must_echo() -> None:
 def test_a_body_is_judged_by_its_status(status: str, outcome: str) -> None:
     body = b'{"id":"r","status":"%s","output":[]}' % status.encode()
 
-    assert decode_body("openai-responses", body).outcome == outcome
+    assert decode_body(body, "openai-responses").outcome == outcome

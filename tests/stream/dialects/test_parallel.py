@@ -14,20 +14,20 @@ TOOLS = [{"name": "t"}]
 def test_openai_is_told_by_its_flag(dialect: str) -> None:
     body = {"tools": TOOLS, "parallel_tool_calls": True}
 
-    assert forbid_parallel_calls(dialect, body) == {"tools": TOOLS, "parallel_tool_calls": False}
+    assert forbid_parallel_calls(body, dialect) == {"tools": TOOLS, "parallel_tool_calls": False}
     assert body["parallel_tool_calls"] is True
 
 
 @pytest.mark.parametrize("choice", [{"type": "auto"}, {"type": "any"}, {"type": "tool", "name": "t"}])
 def test_anthropic_is_told_inside_the_tool_choice(choice: dict[str, str]) -> None:
-    told = forbid_parallel_calls("anthropic", {"tools": TOOLS, "tool_choice": choice})
+    told = forbid_parallel_calls({"tools": TOOLS, "tool_choice": choice}, "anthropic")
 
     assert told["tool_choice"] == {**choice, "disable_parallel_tool_use": True}
     assert "disable_parallel_tool_use" not in choice
 
 
 def test_anthropic_gets_a_tool_choice_where_there_was_none() -> None:
-    told = forbid_parallel_calls("anthropic", {"tools": TOOLS})
+    told = forbid_parallel_calls({"tools": TOOLS}, "anthropic")
 
     assert told["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
 
@@ -35,20 +35,20 @@ def test_anthropic_gets_a_tool_choice_where_there_was_none() -> None:
 def test_a_choice_of_no_tools_stays_as_it_is() -> None:
     body = {"tools": TOOLS, "tool_choice": {"type": "none"}}
 
-    assert forbid_parallel_calls("anthropic", body) == body
+    assert forbid_parallel_calls(body, "anthropic") == body
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
 def test_a_request_without_tools_gets_no_switch_since_it_would_be_refused(dialect: str) -> None:
-    assert forbid_parallel_calls(dialect, {"model": "m"}) == {"model": "m"}
+    assert forbid_parallel_calls({"model": "m"}, dialect) == {"model": "m"}
 
 
 @pytest.mark.parametrize("dialect", ["google-generate", "google-interactions"])
 def test_google_has_no_switch_and_the_error_names_the_way_out(dialect: str) -> None:
     with pytest.raises(NotOffered, match="ordered=True"):
-        forbid_parallel_calls(dialect, {"tools": TOOLS})
+        forbid_parallel_calls({"tools": TOOLS}, dialect)
 
 
 def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(UnknownDialect):
-        forbid_parallel_calls("openai", {})
+        forbid_parallel_calls({}, "openai")

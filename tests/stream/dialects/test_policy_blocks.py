@@ -139,7 +139,7 @@ def test_anthropic_reasons(word: object, with_a_call: str, without: str) -> None
     for outcome, calls, blocks in ((with_a_call, tool(1, A1), content), (without, [], content[:1])):
         streamed = in_all_pieces("anthropic", stream(START, *said, *calls, reason(word), STOP))
         document = {"id": "m1", "type": "message", "content": blocks, "stop_reason": word}
-        whole = decode_body("anthropic", json.dumps(document).encode())
+        whole = decode_body(json.dumps(document).encode(), "anthropic")
 
         assert (streamed.outcome, streamed.text) == (whole.outcome, whole.text) == (outcome, "Hi")
         assert streamed.calls == whole.calls
@@ -165,7 +165,7 @@ def test_anthropic_reasons(word: object, with_a_call: str, without: str) -> None
 def test_anthropic_bodies(content: object, want: tuple[Any, ...]) -> None:
     document = {"id": "m1", "type": "message", "content": content, "stop_reason": "tool_use"}
 
-    assert short(decode_body("anthropic", json.dumps(document).encode())) == want
+    assert short(decode_body(json.dumps(document).encode(), "anthropic")) == want
 
 
 def step(index: object, kind: str = "function_call", **more: Any) -> Frame:
@@ -248,7 +248,7 @@ def test_interaction_statuses(word: object, with_a_call: str, without: str) -> N
     asked = {"type": "function_call", "id": "t1", "name": "f", "arguments": A}
     for outcome, calls, listed in ((with_a_call, steps(1, A1), [told, asked]), (without, [], [told])):
         streamed = in_all_pieces("google-interactions", stream(*said, *calls, status(word)))
-        whole = decode_body("google-interactions", json.dumps({"id": "v", "status": word, "steps": listed}).encode())
+        whole = decode_body(json.dumps({"id": "v", "status": word, "steps": listed}).encode(), "google-interactions")
 
         assert (streamed.outcome, streamed.text) == (whole.outcome, whole.text) == (outcome, "Hi")
         assert streamed.assistant == whole.assistant

@@ -223,7 +223,7 @@ def test_other_kinds_of_calls_without_text_and_done_are_truncated_as_well_and_bo
     message = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": ""}}]}
     body = {"id": "cc", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
 
-    assert short(decode_body("openai-chat", json.dumps(body).encode())) == ran(("f", "c1", {}))
+    assert short(decode_body(json.dumps(body).encode(), "openai-chat")) == ran(("f", "c1", {}))
 
 
 def test_the_old_form() -> None:
@@ -250,7 +250,7 @@ def test_a_turn_that_used_up_its_tokens_is_truncated_where_the_harness_asks_for_
 
 def body(message: object, finish: object = "tool_calls", **more: Any) -> tuple[Any, ...]:
     choice = {"index": 0, "message": message, "finish_reason": finish}
-    return short(decode_body("openai-chat", json.dumps({"id": "cc", "choices": [choice], **more}).encode()))
+    return short(decode_body(json.dumps({"id": "cc", "choices": [choice], **more}).encode(), "openai-chat"))
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_turn_that_says_nothing_leaves_no_message_behind() -> None:
 
 def test_bodies_without_a_choice_that_counts() -> None:
     for odd in ("{}", '{"choices":[]}', '{"choices":null}', '{"choices":[{"index":1,"finish_reason":"stop"}]}'):
-        assert decode_body("openai-chat", odd.encode()).outcome == "truncated"
-    assert decode_body("openai-chat", b'{"choices":[{"finish_reason":"length","finish_reason":"stop"}]}').outcome == (
+        assert decode_body(odd.encode(), "openai-chat").outcome == "truncated"
+    assert decode_body(b'{"choices":[{"finish_reason":"length","finish_reason":"stop"}]}', "openai-chat").outcome == (
         "malformed"
     )
-    assert decode_body("openai-chat", b'{"error":{"message":"\xff"}}').outcome == "failed"
+    assert decode_body(b'{"error":{"message":"\xff"}}', "openai-chat").outcome == "failed"

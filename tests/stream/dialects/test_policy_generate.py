@@ -159,7 +159,7 @@ def test_finish_reasons(reason: object, outcome: str) -> None:
     body = json.dumps(chunk(call(args=A), finish=reason)).encode()
 
     assert in_all_pieces("google-generate", frames).outcome == outcome
-    assert decode_body("google-generate", body).outcome == outcome
+    assert decode_body(body, "google-generate").outcome == outcome
     assert in_all_pieces("google-generate", frames, broken=True).outcome == "aborted"
     later = in_all_pieces("google-generate", frames + stream(STOP)).outcome
     assert later == (
@@ -189,4 +189,4 @@ def test_only_candidate_0_counts_and_only_its_visible_text() -> None:
     "odd", [{}, {"candidates": []}, {"candidates": {}}, {"candidates": [None]}, {"candidates": [{"content": "x"}]}]
 )
 def test_odd_bodies_run_nothing(odd: Frame) -> None:
-    assert short(decode_body("google-generate", json.dumps(odd).encode())) == ("truncated", [], [])
+    assert short(decode_body(json.dumps(odd).encode(), "google-generate")) == ("truncated", [], [])

@@ -222,4 +222,4 @@ def test_refusals_and_texts() -> None:
     ],
 )  # fmt: skip
 def test_bodies(document: Frame, want: tuple[Any, ...]) -> None:
-    assert short(decode_body("openai-responses", json.dumps(document).encode())) == want
+    assert short(decode_body(json.dumps(document).encode(), "openai-responses")) == want

@@ -127,7 +127,7 @@ def test_steps_keep_what_is_not_understood() -> None:
      (b'[{"error":{"code":1}}]', "failed"), (b'\xef\xbb\xbf{"error":"x"}', "failed"), (b'{"type":"error"}', "failed")],
 )  # fmt: skip
 def test_bodies_that_are_none(dialect: str, body: bytes, outcome: str) -> None:
-    assert decode_body(dialect, body).outcome == outcome
+    assert decode_body(body, dialect).outcome == outcome
 
 
 def test_a_limit_may_be_passed_by_the_very_last_line() -> None:

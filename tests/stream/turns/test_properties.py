@@ -105,7 +105,7 @@ def test_any_interleaving_of_parallel_calls_gives_the_same_calls(
 @given(st.sampled_from(DIALECTS), st.binary(max_size=300), st.booleans())
 def test_no_bytes_raise(dialect: str, data: bytes, broken: bool) -> None:
     fed(dialect, [data, b"\n\n"], broken=broken)
-    decode_body(dialect, data)
+    decode_body(data, dialect)
     with contextlib.suppress(StreamError):
         guess_dialect(data)
 
@@ -115,7 +115,7 @@ def test_no_damaged_stream_raises_and_only_a_completed_turn_has_calls(
     case: tuple[str, bytes], other: str, broken: bool
 ) -> None:
     for dialect in (case[0], other):
-        for result in (fed(dialect, [case[1]], broken=broken), decode_body(dialect, case[1])):
+        for result in (fed(dialect, [case[1]], broken=broken), decode_body(case[1], dialect)):
             assert result.outcome == "completed" or (not result.calls and not result.rejected)
             assert result.truncated == (result.outcome == "truncated")
 

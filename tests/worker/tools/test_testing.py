@@ -9,7 +9,7 @@ import pytest
 from toolonce.ops.examples import sql_recipe as recipe
 from toolonce.store.model.states import State
 from toolonce.worker import Call, NotStarted, Registry
-from toolonce.worker.testing import Fault, try_out
+from toolonce.worker.testing import Fault, call_for, try_out
 
 INVOICE = {"customer": "acme", "cents": 990}
 
@@ -123,3 +123,21 @@ def test_arguments_that_do_not_fit_are_refused_and_nothing_is_entered() -> None:
     trial = try_out(found, {"n": "7"})
 
     assert (trial.state, trial.entries, effects) == (State.REFUSED, 0, [])
+
+
+def test_a_direct_call_of_a_tool_gives_its_context_and_is_refused_without() -> None:
+    tools = Registry()
+
+    @tools.tool
+    def pay(cents: int, *, call: Call) -> tuple[int, str]:
+        call.begin()
+        call.progress(0.5)
+        call.check_lease()
+        return cents, call.idempotency_key
+
+    key = try_out(pay, {"cents": 5}).idempotency_key
+
+    assert pay(5, call=call_for(pay, {"cents": 5})) == (5, key)
+    assert call_for(pay).attempt == 1
+    with pytest.raises(TypeError, match="call"):
+        pay(5)  # type: ignore[call-arg]

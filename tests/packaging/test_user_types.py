@@ -1,0 +1,123 @@
+"""A user's file as the type checkers see it: right use has no error, and each wrong use has one where it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RIGHT = """
+from typing import Any, assert_type
+from toolonce.store import CallNotSucceeded, Outcome, ToolonceError
+from toolonce.stream import Client, Dialect, ToolCall, TurnDecoder, decode_body, forbid_parallel_calls
+from toolonce.worker import Call, Effect, Registry, Tool, call_for
+
+tools = Registry()
+
+
+@tools.tool(effect="mutating", timeout=20)
+def create_invoice(customer: str, cents: int = 0, *, call: Call) -> dict[str, int]:
+    return {customer: cents}
+
+
+@tools.tool
+async def look(city: str) -> str:
+    return city
+
+
+@create_invoice.reconcile
+def read_back(customer: str, cents: int = 0, *, call: Call) -> dict[str, int]:
+    return {customer: cents}
+
+
+async def use() -> None:
+    assert_type(create_invoice("acme", 5, call=call_for(create_invoice)), dict[str, int])
+    assert_type(await look("Lisboa"), str)
+    assert_type(read_back("acme", call=call_for(create_invoice)), dict[str, int])
+
+
+dialect: Dialect = "openai-chat"
+TurnDecoder(dialect)
+decode_body(b"{}", dialect)
+body: dict[str, Any] = forbid_parallel_calls({"tools": []}, "anthropic")
+call = ToolCall("add", {"a": 1}, call_id="x")
+listed: list[Tool] = [create_invoice, look]
+effect: Effect = create_invoice.spec.effect
+
+
+def answer(client: Client) -> Any:
+    outcomes: tuple[Outcome, ...] = client.submit_calls([call], turn_id="t").wait(timeout=1)
+    try:
+        return outcomes[0].result_or_raise()
+    except CallNotSucceeded as error:
+        return error.outcome.failure
+    except ToolonceError:
+        return None
+"""
+WRONG = {
+    "an argument that there is not": "create_invoice('acme', wrong=2, call=call_for(create_invoice))",
+    "an argument of another type": "create_invoice(1, call=call_for(create_invoice))",
+    "a call without its context": "create_invoice('acme', 5)",
+    "a result of another type": "number: int = create_invoice('acme', call=call_for(create_invoice))",
+    "an argument of an async tool": "look(city=5)",
+    "an option that there is not": "@tools.tool(effekt='read')\ndef first() -> None: ...",
+    "an option's word misspelt": "@tools.tool(effect='reads')\ndef second() -> None: ...",
+    "an option of another type": "@tools.tool(timeout='20')\ndef third() -> None: ...",
+    "a dialect before the data": "decode_body('anthropic', b'{}')",
+    "a public name misspelt": "from toolonce.stream import Clientt",
+    "a call's option that there is not": "ToolCall('add', {}, id='x')",
+}
+
+
+def wrong_file() -> tuple[str, dict[int, str]]:
+    """The right file with the wrong uses behind it; by line, what is wrong there."""
+    lines, places = RIGHT.splitlines(), {}
+    for what, use in WRONG.items():
+        places[len(lines) + 1] = what
+        lines += use.splitlines()
+    return "\n".join(lines) + "\n", places
+
+
+def mypy(file: Path) -> set[int]:
+    """Lines of errors under ``strict``."""
+    config = file.with_suffix(".ini")
+    config.write_text(f"[mypy]\nstrict = true\nmypy_path = {ROOT / '.types'}\nexplicit_package_bases = true\n")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--follow-imports", "silent",
+               "--cache-dir", str(ROOT / ".mypy_cache" / "user"), str(file)]  # fmt: skip
+    said = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=110)
+    assert said.returncode in (0, 1), said.stdout + said.stderr
+    return {int(line) for line in re.findall(rf"^{file.name}:(\d+): error", said.stdout, re.MULTILINE)}
+
+
+def basedpyright(file: Path) -> set[int]:
+    """Lines of errors in the ``standard`` mode, which is that of pyright."""
+    config = file.with_suffix(".json")
+    config.write_text(json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT / ".types")]}))
+    command = [sys.executable, "-m", "basedpyright", "--project", str(config), "--outputjson",
+               "--pythonpath", sys.executable, str(file)]  # fmt: skip
+    said = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=110)
+    assert said.returncode in (0, 1), said.stdout + said.stderr
+    found = json.loads(said.stdout)["generalDiagnostics"]
+    return {each["range"]["start"]["line"] + 1 for each in found if each["severity"] == "error"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [mypy, basedpyright], ids=lambda check: check.__name__)
+def test_each_wrong_use_is_an_error_where_it_stands_and_right_use_is_none(
+    check: Callable[[Path], set[int]], tmp_path: Path
+) -> None:
+    pytest.importorskip(check.__name__, reason="the dependency group `check` is not installed")
+    text, places = wrong_file()
+    file = tmp_path / "user_file.py"
+    file.write_text(text)
+
+    found = check(file)
+
+    assert {what for line, what in places.items() if line not in found} == set()
+    assert [line for line in found if line < min(places)] == []
