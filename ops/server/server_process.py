@@ -28,6 +28,8 @@ from .termination import uninterrupted
 _ANSWER_SECONDS = 2.0  # a server that holds its data answers in well under a millisecond
 _LOG_TAIL_BYTES = 16_384
 _LOUD = re.compile(r"^\d+:\w .*? # (.+)$", re.MULTILINE)  # the server's log marks warnings with "#"
+# Said at every start, by Redis 7.0 as loudly as a cause.
+_AT_EVERY_START = ("WARNING", "oO0OoO0OoO0Oo", "Redis version=", "Configuration loaded", "Server initialized")
 _KNOWN_ENDS = (
     ("Short write while writing to the AOF file", "the disk is full; make room and start again"),
     ("No space left on device", "the disk is full; make room and start again"),
@@ -111,7 +113,7 @@ def last_words(folder: DataFolder) -> str:
     for sign, meaning in _KNOWN_ENDS:
         if sign in text:
             return meaning
-    loud = [words for words in _LOUD.findall(text) if not words.startswith("WARNING")]  # advice given at every start
+    loud = [words for words in _LOUD.findall(text) if not words.startswith(_AT_EVERY_START)]
     return loud[-1] if loud else f"it left no word in {folder.log}"
 
 

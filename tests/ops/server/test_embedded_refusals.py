@@ -250,3 +250,15 @@ def test_a_killed_server_leaves_its_last_word(data_dir: Path) -> None:
         wait_until(lambda: not server.is_alive(), description="the killed server is gone")
 
         assert "it left no word" in server.last_words()  # what it advises at every start is no cause
+
+
+def test_what_redis_7_0_says_loudly_at_every_start_is_no_cause(data_dir: Path) -> None:
+    with ensure_server(data_dir) as server:
+        os.kill(server.process_id, signal.SIGKILL)
+        wait_until(lambda: not server.is_alive(), description="the killed server is gone")
+        with DataFolder(data_dir).log.open("a") as log:
+            for said in ("oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo", "Redis version=7.0.15, bits=64",
+                         "Configuration loaded", "Server initialized"):  # fmt: skip
+                log.write(f"7:M 01 Dec 2026 00:39:35.378 # {said}\n")
+
+        assert "it left no word" in server.last_words()
