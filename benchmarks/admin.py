@@ -42,7 +42,7 @@ for number = first, last do
   redis.call('RPUSH', root .. 'history:' .. call, unpack(history))
   redis.call('ZADD', root .. 'in:' .. state, string.format('%.0f', tonumber(stamp) + number), call)
   if state == 'queued' then
-    redis.call('RPUSH', 'rq:queue:' .. root:sub(1, -2) .. '.default', call .. '-' .. call)
+    redis.call('RPUSH', root .. 'rq:queue:' .. root:sub(2, -3) .. '.default', call .. '-' .. call)
     redis.call('ZADD', root .. 'pushed:default', number, call)
   end
 end

@@ -24,6 +24,7 @@ from rivals import fill_ours, our_worker
 
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
+from toolonce.store.model.keys import Namespace
 from toolonce.stream.harness.batch import Batch
 from toolonce.stream.harness.client import Client
 from toolonce.stream.turns.turn import ToolCall
@@ -36,7 +37,7 @@ ROW = 4000
 def main() -> int:
     with ground() as (_, url, path), workers(our_worker(), 1), Client(url, scope="bench") as client:
         plain = redis.Redis.from_url(url)
-        wait_until(lambda: plain.scard("rq:workers"), PATIENCE_S, "the worker is there")
+        wait_until(lambda: plain.scard(Namespace().rq_workers), PATIENCE_S, "the worker is there")
         starts(client, plain, path)
         replays(client, plain, url)
     memory()

@@ -20,6 +20,6 @@ def queues(connection: Connection) -> tuple[str, ...]:
     """Queues of this namespace: those of published tools, and those that RQ knows of."""
     specs = connection.run(published(connection.space)).tools.values()
     prefix = connection.space.queue_key("").encode()
-    names = [key.removeprefix(prefix) for key in connection.command("SMEMBERS", "rq:queues") if key.startswith(prefix)]
-    seen = {name.decode() for name in names}
+    listed = connection.command("SMEMBERS", connection.space.rq_queues)
+    seen = {key.removeprefix(prefix).decode() for key in listed if key.startswith(prefix)}
     return tuple(sorted({"default"} | seen | {spec.queue for spec in specs}))

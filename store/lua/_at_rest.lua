@@ -60,11 +60,11 @@ end
 -- RQ's view of a call at rest. RQ forgets a job after a while; it is not brought back as a torso.
 local function show_at_rest(job, queue, to)
   local kind = (to == 'failed' or to == 'unknown') and 'failed' or 'finished'
-  local registry = 'rq:' .. kind .. ':' .. space .. '.' .. queue
+  local registry = rq .. kind .. ':' .. space .. '.' .. queue
   local seconds = math.floor(now / 1000)
   redis.call('ZREMRANGEBYSCORE', registry, '-inf', seconds)
-  if redis.call('EXPIRE', 'rq:job:' .. job, RQ_RESULT_TTL) == 1 then
-    redis.call('HSET', 'rq:job:' .. job, 'status', kind)
+  if redis.call('EXPIRE', rq .. 'job:' .. job, RQ_RESULT_TTL) == 1 then
+    redis.call('HSET', rq .. 'job:' .. job, 'status', kind)
     redis.call('ZADD', registry, seconds + RQ_RESULT_TTL, job)
   end
 end

@@ -1,8 +1,9 @@
 -- Prelude: the names of keys, Redis time, and the one way in which a call changes its state.
 -- Every script starts with it. Keys of records are found inside the scripts, so all are derived from KEYS[1],
--- the namespace's root ("toolonce:"); that needs a server without Cluster, which the design asks for anyway.
+-- the namespace's root ("{toolonce}:"). Its braces are a hash tag: all keys of a namespace, RQ's too, lie in one slot.
 local root = KEYS[1]
-local space = string.sub(root, 1, -2)
+local space = string.sub(root, 2, -3)
+local rq = root .. 'rq:'
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 local micros = tonumber(clock[1]) * 1000000 + tonumber(clock[2])

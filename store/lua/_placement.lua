@@ -3,7 +3,7 @@
 local ARGUMENT_ERRORS_TTL = 86400
 
 local function store_pointer(asked, status)
-  redis.call('HSET', 'rq:job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
+  redis.call('HSET', rq .. 'job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
     'status', status, unpack(ARGV, job_from, job_to))
 end
 

@@ -7,7 +7,7 @@ local function each(lines, visit)
 end
 
 local function queue_key(queue)
-  return 'rq:queue:' .. space .. '.' .. queue
+  return rq .. 'queue:' .. space .. '.' .. queue
 end
 
 -- Put a pointer into the RQ queue. `seq` given: the call has waited already and goes to the front.
@@ -15,13 +15,13 @@ local function line_up(call, queue, job, seq)
   local list = queue_key(queue)
   local place = seq or redis.call('INCR', root .. 'pushes')
   redis.call('ZADD', root .. 'pushed:' .. queue, whole(tonumber(place)), call)
-  redis.call('SADD', 'rq:queues', list)
+  redis.call('SADD', rq .. 'queues', list)
   redis.call(seq and 'LPUSH' or 'RPUSH', list, job)
 end
 
 -- The same for a call whose job may say something else, or may be about to expire.
 local function push(call, queue, job, seq)
-  redis.call('HSET', 'rq:job:' .. job, 'status', 'queued')
-  redis.call('PERSIST', 'rq:job:' .. job)
+  redis.call('HSET', rq .. 'job:' .. job, 'status', 'queued')
+  redis.call('PERSIST', rq .. 'job:' .. job)
   line_up(call, queue, job, seq)
 end

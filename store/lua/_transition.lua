@@ -13,12 +13,12 @@ end
 
 local function leave_running(call, tool, about)
   redis.call('ZREM', root .. 'leases', call)
-  redis.call('ZREM', 'rq:wip:' .. space .. '.' .. about.queue, about.job .. ':' .. about.token)
+  redis.call('ZREM', rq .. 'wip:' .. space .. '.' .. about.queue, about.job .. ':' .. about.token)
   leave_limits(call, tool, about.tenant)
 end
 
 local function leave_rest(call, tool, about)
-  redis.call('ZREM', 'rq:failed:' .. space .. '.' .. about.queue, about.job)
+  redis.call('ZREM', rq .. 'failed:' .. space .. '.' .. about.queue, about.job)
   redis.call('ZREM', root .. 'readback:' .. tool, call)
 end
 
@@ -35,7 +35,7 @@ function transition(call, from, to, event, more)
     leave_rest(call, event.tool, about)
   end
   if to == 'held' then
-    redis.call('HSET', 'rq:job:' .. about.job, 'status', 'deferred')
+    redis.call('HSET', rq .. 'job:' .. about.job, 'status', 'deferred')
   end
   if to == 'queued' then
     count_queued(about.tenant, 1)

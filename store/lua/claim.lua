@@ -92,7 +92,7 @@ for _, limit in ipairs(taken) do
   redis.call('SADD', root .. 'slots:' .. limit, call)
 end
 redis.call('ZADD', root .. 'leases', whole(now + lease), call)
-redis.call('ZADD', 'rq:wip:' .. space .. '.' .. queue, '+inf', job .. ':' .. token)
-redis.call('HSET', 'rq:job:' .. job, 'status', 'started', 'worker_name', worker)
+redis.call('ZADD', rq .. 'wip:' .. space .. '.' .. queue, '+inf', job .. ':' .. token)
+redis.call('HSET', rq .. 'job:' .. job, 'status', 'started', 'worker_name', worker)
 run[13], run[19] = whole(attempt), whole(now)
 return { 'run', fence, { unpack(run, 1, RUN_FIELDS) } }

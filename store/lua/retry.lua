@@ -16,7 +16,7 @@ elseif fields(call, 'forgotten')[1] then
   return { 'gone' }
 end
 local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes', 'duplicate_of', 'approval_ms')
-local job = 'rq:job:' .. got[1]
+local job = rq .. 'job:' .. got[1]
 redis.call('HDEL', job, 'worker_name') -- of an attempt that is over
 redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3], unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
 local seq = redis.call('INCR', root .. 'admissions')

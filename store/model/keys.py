@@ -1,5 +1,8 @@
 """The names of what we keep in Redis, for Python code and for people. Lua derives the same names from the root.
 
+`<ns>` is the namespace's name in braces, for example `{toolonce}`. Redis takes it as a hash tag: all keys of a
+namespace lie in one slot of a cluster.
+
 <ns>:call:<key>        hash    the record (retention: forget.lua)
 <ns>:turn:<turn key>   hash    call key -> when its submission came (us), and its place in that
 <ns>:history:<key>     list    the call's last events, JSON lines
@@ -39,7 +42,7 @@
 <ns>:aborted           zset    provider turns that were lost, by when (ms, with microseconds), capped
 <ns>:journal:<scope>   hash    what a conversation has come to, by number
 <ns>:quarantine        stream  inbox entries that could not be dealt with, with the reason
-rq:*                   RQ's own keys; queue names are <ns>.<queue>
+<ns>:rq:<RQ's key>     what RQ 3.0 keeps where its RQ_KEY_PREFIX is <ns>:rq; its queues are named <namespace>.<queue>
 """
 
 from __future__ import annotations
@@ -56,8 +59,8 @@ class Namespace:
     """One installation's share of a Redis; part of every key and every digest.
 
     Raises:
-        ValueError: the name has other characters than letters, digits, ``_ -``, is longer than 64, or is RQ's own.
-            No dot: RQ's queues are named ``<namespace>.<queue>``, and two namespaces must never share one.
+        ValueError: the name has other characters than letters, digits, ``_ -``, is longer than 64, or is `rq`, a prefix
+            that others give RQ's own keys. No dot: RQ's queues are named ``<namespace>.<queue>``.
     """
 
     name: str = DEFAULT_NAMESPACE
@@ -68,21 +71,55 @@ class Namespace:
 
     @property
     def root(self) -> str:
-        return f"{self.name}:"
+        return f"{{{self.name}}}:"
+
+    @property
+    def rq_prefix(self) -> str:
+        """What RQ 3.0 reads as `RQ_KEY_PREFIX`: the beginning of all its keys and channels."""
+        return f"{self.root}rq"
+
+    @property
+    def rq_queues(self) -> str:
+        """RQ's set of the keys of its queues."""
+        return f"{self.rq_prefix}:queues"
+
+    @property
+    def rq_workers(self) -> str:
+        """RQ's set of the keys of its workers."""
+        return f"{self.rq_prefix}:workers"
+
+    def rq_workers_of(self, queue: str) -> str:
+        """The same for one queue, given by RQ's name of it."""
+        return f"{self.rq_workers}:{queue}"
+
+    def rq_worker(self, worker: str) -> str:
+        """RQ's hash of a worker."""
+        return f"{self.rq_prefix}:worker:{worker}"
+
+    def rq_channel(self, worker: str) -> str:
+        """Where a worker hears RQ's commands."""
+        return f"{self.rq_prefix}:pubsub:{worker}"
+
+    def rq_job(self, job: str) -> str:
+        return f"{self.rq_prefix}:job:{job}"
+
+    def rq_registry(self, kind: str, queue: str) -> str:
+        """RQ's zset of the jobs of a queue that are in a state: `wip`, `finished` or `failed`."""
+        return f"{self.rq_prefix}:{kind}:{self.queue_name(queue)}"
 
     def queue_name(self, queue: str) -> str:
         """RQ's name of a queue."""
         return f"{self.name}.{queue}"
 
     def queue_key(self, queue: str) -> str:
-        return f"rq:queue:{self.queue_name(queue)}"
+        return f"{self.rq_prefix}:queue:{self.queue_name(queue)}"
 
     def intermediate_key(self, queue: str) -> str:
         """Where BLMOVE puts what a worker has taken and not yet claimed (RQ 3.0: intermediate_queue.py)."""
         return f"{self.queue_key(queue)}:intermediate"
 
     def record(self, call: str) -> str:
-        return f"{self.name}:call:{call}"
+        return f"{self.root}call:{call}"
 
     def worker_key(self, worker: str) -> str:
         return f"{self.root}worker:{worker}"

@@ -150,7 +150,7 @@ def test_a_lease_lives_without_its_workers_registration(site: Site) -> None:
         key = site.submit("put_and_wait", what="x")
         wait_until(lambda: site.ledger.count("put x"), description="the effect")
         first = site.record(key)
-        site.connection.command("DEL", f"rq:worker:{first.stored['worker']}")
+        site.connection.command("DEL", site.connection.space.rq_worker(first.stored["worker"]))
         wait_until(lambda: site.record(key).read_at > first.read_at + 1_500, description="more than two leases")
         still = site.record(key)
         site.ledger.open_gate("x")

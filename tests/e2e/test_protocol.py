@@ -38,7 +38,7 @@ def test_the_commands_of_the_page_have_a_call_run(redis_server: RealServer) -> N
         replies: list[Any] = [client.execute_command(*shlex.split(line)) for line in commands.splitlines()]
         consumer.step(0.01)
         bench.run_next(3)
-        answers = f"toolonce:answers:acme:{replies[0]}"
+        answers = f"{{toolonce}}:answers:acme:{replies[0]}"
         [[_, told]] = client.execute_command("XREAD", "BLOCK", 30000, "STREAMS", answers, 0)
 
     assert told[0][1] == {"state": "admitted", "calls": "1"}

@@ -122,7 +122,7 @@ def test_sentinels_that_name_no_primary_are_said_without_their_inner_life(toolon
 
 def test_a_command_that_the_server_refuses_is_one_line(toolonce: CommandLine) -> None:
     with RealServer() as server, server.client() as client:
-        client.set("toolonce:counts", "not ours")
+        client.set("{toolonce}:counts", "not ours")
 
         said = toolonce("stats", place=["--redis", server.url])
 

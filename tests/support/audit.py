@@ -57,7 +57,7 @@ class Index:
         return [key.removeprefix(prefix) for key in self.keys if key.startswith(prefix)]
 
     def wip(self) -> set[str]:
-        keys = self._redis.scan_iter(f"rq:wip:{self.name}.*", count=1000)
+        keys = self._redis.scan_iter(f"{self.root}rq:wip:*", count=1000)
         return {member for key in keys for member in self._redis.zrange(key, 0, -1)}
 
     def in_state(self, *states: str) -> Records:

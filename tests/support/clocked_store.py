@@ -83,11 +83,9 @@ class ClockedStore:
         return self._evaluate(clocked)
 
     def close(self) -> None:
-        patterns = (f"{self.space.root}*", f"rq:*:{self.space.name}.*")
-        jobs = [f"rq:job:{self.redis.hget(key, 'ikey')}" for key in self.redis.scan_iter(f"{self.space.root}call:*")]
-        keys = [key for pattern in patterns for key in self.redis.scan_iter(pattern, count=1000)]
+        keys = list(self.redis.scan_iter(f"{self.space.root}*", count=1000))
         if keys:
-            self.redis.delete(*keys, *jobs)  # in one step: each is an fsync
+            self.redis.delete(*keys)  # in one step: each is an fsync
         self.redis.close()
         if self.raw is not None:
             self.raw.close()

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from rq import Queue
 from rq.registry import FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 
 from tests.support.audit import audit
@@ -21,6 +20,7 @@ from tests.support.crash_tools import VARIABLE, tools
 from tests.support.live_store import LiveStore
 from tests.support.proxy import FaultProxy
 from tests.support.redis_server import RealServer
+from tests.support.rq_view import rq_queue
 from toolonce.store.model.states import State
 from toolonce.store.operations import operation, queries
 from toolonce.store.operations.queries import Record, Stats
@@ -118,10 +118,10 @@ class CrashSite:
 
     def what_is_stuck(self) -> list[str]:
         """Names of keys that must be gone once all has come to rest: leases, slots, pointers, those who wait."""
-        root = f"{NAMESPACE}:"
+        root = self.store.space.root
         patterns = ("leases", "slots:*", "waiting:*", "saturated_limits", "pushed:*", "delayed", "deadlines")
         own = [key for pattern in patterns for key in self.store.redis.scan_iter(f"{root}{pattern}", count=1000)]
-        rqs = [*self.store.redis.scan_iter(f"rq:wip:{root[:-1]}.*"), *self.store.redis.scan_iter("rq:queue:*")]
+        rqs = [key for kind in ("wip", "queue") for key in self.store.redis.scan_iter(f"{root}rq:{kind}:*")]
         return own + rqs
 
     def check_nothing_is_stuck(self, keys: Sequence[str]) -> None:
@@ -135,9 +135,9 @@ class CrashSite:
         self._check_rqs_view(keys)
 
     def _check_rqs_view(self, keys: Sequence[str]) -> None:
-        queue = Queue(self.store.space.queue_name("default"), connection=self.store.redis)
         states = [self.state(key) for key in keys]
         failed = sum(state in (State.FAILED, State.UNKNOWN) for state in states)
         registries = (StartedJobRegistry, FailedJobRegistry, FinishedJobRegistry)
-        counted = (queue.count, *(registry(queue=queue).count for registry in registries))
+        with rq_queue(self.store.space, self.store.redis) as queue:
+            counted = (queue.count, *(registry(queue=queue).count for registry in registries))
         assert counted == (0, 0, failed, states.count(State.SUCCEEDED)), f"queue, started, failed, finished: {counted}"

@@ -105,14 +105,14 @@ def worker(scene: LiveScene, name: str, **report: Any) -> None:
     )
     whole = Report(**(told | {"version": "1"} | report))  # type: ignore[arg-type]
     heard = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-    key, queue = f"rq:worker:{name}", scene.space.queue_name("default")
+    key, queue = scene.space.rq_worker(name), scene.space.queue_name("default")
     scene.live.redis.hset(key, mapping={"queues": queue, "last_heartbeat": heard, FIELD: whole.to_json()})
-    scene.live.redis.sadd("rq:workers", key)
+    scene.live.redis.sadd(scene.space.rq_workers, key)
 
 
 def silent(scene: LiveScene) -> None:
     worker(scene, "w", beat_s=5)
-    scene.live.redis.expire("rq:worker:w", LISTED_S - 16)
+    scene.live.redis.expire(scene.space.rq_worker("w"), LISTED_S - 16)
 
 
 def without_worker(scene: LiveScene) -> None:

@@ -18,10 +18,12 @@ from typing import Any, NoReturn
 from redis import Redis
 from redis.exceptions import OutOfMemoryError, RedisError
 from rq.serializers import JSONSerializer
+from rq.utils import now, utcformat
 from rq.worker import BaseWorker, WorkerStatus
 
 from ...store.connections.connection import Connection
 from ...store.connections.urls import open_pool
+from ...store.model.keys import Namespace
 from ..maintenance.process_identity import ENDED
 from ..tools.errors import NotThroughRQ
 from .rq_job import Pointer
@@ -41,9 +43,14 @@ LISTEN_S = 0.5
 
 
 class RegisteredWorker(BaseWorker):
-    """RQ's picture of our process. It never dequeues."""
+    """RQ's picture of our process. It never dequeues: of its queues only the names are used.
+
+    RQ reads its key prefix once, at import, for the whole process. This class takes the namespace's instead in all that
+    it writes, so that one process may hold workers of several namespaces, and RQ of its own beside them.
+    """
 
     job_class = Pointer
+    space: Namespace
     stops: tuple[str, Callable[[], None]] | None = None
     """The channel on which this worker hears that a stop was asked for, and what it does then."""
 
@@ -56,10 +63,55 @@ class RegisteredWorker(BaseWorker):
         """
         names = [connection.space.queue_name(queue) for queue in queues]
         client = Redis(connection_pool=open_pool(connection.url))
-        return cls(names, name=name, connection=client, worker_ttl=LISTED_S - RQ_SPARE_S, serializer=JSONSerializer)
+        worker = cls(names, name=name, connection=client, worker_ttl=LISTED_S - RQ_SPARE_S, serializer=JSONSerializer)
+        worker.space = connection.space
+        worker.redis_workers_keys = connection.space.rq_workers
+        return worker
 
     identity: tuple[str, str] | None = None
     """Where it is said which process this worker is, and what is said."""
+
+    @property
+    def key(self) -> str:
+        return self.space.rq_worker(self.name)
+
+    @property
+    def executions_key(self) -> str:
+        return f"{self.key}:executions"
+
+    @property
+    def pubsub_channel_name(self) -> str:
+        return self.space.rq_channel(self.name)
+
+    def register_birth(self) -> None:
+        """As RQ's, which takes the lists of workers by queue from the prefix of the process (RQ 3.0).
+
+        Raises:
+            ValueError: a worker of this name lives.
+        """
+        if self.connection.exists(self.key) and not self.connection.hexists(self.key, "death"):
+            raise ValueError(f"There exists an active worker named {self.name!r} already")
+        self.birth_date = self.last_heartbeat = now()
+        with self.connection.pipeline() as pipe:
+            pipe.delete(self.key)
+            pipe.hset(self.key, mapping=self.serialize())
+            for listed in self._listed_in():
+                pipe.sadd(listed, self.key)
+            pipe.expire(self.key, LISTED_S)
+            pipe.execute()
+
+    def register_death(self) -> None:
+        """As RQ's, for the same reason."""
+        with self.connection.pipeline() as pipe:
+            for listed in self._listed_in():
+                pipe.srem(listed, self.key)
+            pipe.hset(self.key, "death", utcformat(now()))
+            pipe.expire(self.key, RQ_SPARE_S)
+            pipe.delete(self.executions_key)
+            pipe.execute()
+
+    def _listed_in(self) -> list[str]:
+        return [self.space.rq_workers, *(self.space.rq_workers_of(queue) for queue in self.queue_names())]
 
     def work(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotThroughRQ("this worker has a loop of its own; start it with `toolonce work`")
@@ -71,7 +123,7 @@ class RegisteredWorker(BaseWorker):
         """Appear in RQ's lists, and listen to its commands. On a server that is over its memory limit the worker works
         unlisted; its heartbeat lists it once there is room."""
         try:
-            self.register_birth()  # type: ignore[no-untyped-call]
+            self.register_birth()
             self.set_state(WorkerStatus.STARTED)
         except OutOfMemoryError as error:
             _LOG.warning("this worker is not listed for now: %s", error)

@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from rq.worker_registration import REDIS_WORKER_KEYS
-
 from ...store.connections.connection import Connection
 
 FIELD = "toolonce"
@@ -103,7 +101,7 @@ def read_roster(connection: Connection) -> tuple[WorkerRow, ...]:
         StoreUnavailable: the store does not answer.
     """
     rows = []
-    for key in sorted(connection.command("SMEMBERS", REDIS_WORKER_KEYS)):
+    for key in sorted(connection.command("SMEMBERS", connection.space.rq_workers)):
         flat = connection.command("HGETALL", key)
         left_ms = int(connection.command("PTTL", key)) if flat else 0
         try:

@@ -48,18 +48,18 @@ function seal(plain, entryKey) {
 async function submit(client, body) {
   const entryKey = process.env.TOOLONCE_ENTRY_KEY; // as `toolonce keys seal --tenant ...` prints it
   const entry = { scope: options.scope, turn: options.turn, dialect: "anthropic", streamed: "0" };
-  const added = await client.xAdd(`${options.namespace}:inbox:${options.tenant}`, "*", {
+  const added = await client.xAdd(`{${options.namespace}}:inbox:${options.tenant}`, "*", {
     ...entry,
     body: entryKey ? seal(body, entryKey) : body,
     sealed: entryKey ? "1" : "0",
   });
-  await client.sAdd(`${options.namespace}:inboxes`, options.tenant);
+  await client.sAdd(`{${options.namespace}}:inboxes`, options.tenant);
   return added;
 }
 
 /** The answers for an entry by position, as far as they came within the time. */
 async function answers(client, entry, seconds) {
-  const stream = `${options.namespace}:answers:${options.tenant}:${entry}`;
+  const stream = `{${options.namespace}}:answers:${options.tenant}:${entry}`;
   const until = Date.now() + seconds * 1000;
   const found = new Map();
   let last = "0";

@@ -107,9 +107,10 @@ def test_no_role_can_do_what_none_needs(server: Guarded, user: str, command: str
 
 @pytest.mark.parametrize(
     "command",
-    ["XADD toolonce:inbox:umbrella * turn 1", "XREAD STREAMS toolonce:answers:umbrella:1-1 0",
-     "XREAD STREAMS toolonce:events 0", "HGETALL toolonce:call:x", "SADD toolonce:tools x", "EVAL return(1) 0",
-     "XADD toolonce:answers:acme:1-1 * a b", "LPUSH rq:queue:toolonce.default x", "SMEMBERS toolonce:inboxes"],
+    ["XADD {toolonce}:inbox:umbrella * turn 1", "XREAD STREAMS {toolonce}:answers:umbrella:1-1 0",
+     "XREAD STREAMS {toolonce}:events 0", "HGETALL {toolonce}:call:x", "SADD {toolonce}:tools x", "EVAL return(1) 0",
+     "XADD {toolonce}:answers:acme:1-1 * a b", "LPUSH {toolonce}:rq:queue:toolonce.default x",
+     "SMEMBERS {toolonce}:inboxes"],
 )  # fmt: skip
 def test_an_inbox_harness_reaches_its_own_inbox_and_answers_and_nothing_else(server: Guarded, command: str) -> None:
     with connect(server, "inbox-acme") as client, pytest.raises(NoPermissionError):
@@ -150,9 +151,9 @@ def _operators_work() -> dict[str, list[str]]:
 def _through_the_inbox(server: Guarded) -> str:
     calls = json.dumps([{"name": "get_weather", "arguments": {"city": "Oslo"}}])
     with connect(server, "inbox-acme") as client:
-        client.sadd("toolonce:inboxes", "acme")
-        entry = client.xadd("toolonce:inbox:acme", {"scope": "s", "turn": "1", "calls": calls})
-        answers = f"toolonce:answers:acme:{entry}"
+        client.sadd("{toolonce}:inboxes", "acme")
+        entry = client.xadd("{toolonce}:inbox:acme", {"scope": "s", "turn": "1", "calls": calls})
+        answers = f"{{toolonce}}:answers:acme:{entry}"
         told: list[dict[str, str]] = []
 
         def answered() -> bool:  # first that it was admitted, then how its call ended

@@ -100,10 +100,9 @@ def forget_record(scene: Scene, run: Run) -> None:
     """The server has lost the claim and what was stored before it, and has given out other fences meanwhile."""
     redis, root = scene.store.redis, scene.space.root
     kept = {f"{root}{name}" for name in ("test:seconds", "test:micros", "fence", "marks")}
-    for pattern in (f"{root}*", f"rq:*:{scene.space.name}.*"):
-        for name in redis.scan_iter(pattern):
-            if name not in kept:
-                redis.delete(name)
+    for name in redis.scan_iter(f"{root}*"):
+        if name not in kept:
+            redis.delete(name)
     redis.incrby(f"{root}fence", 10)
 
 

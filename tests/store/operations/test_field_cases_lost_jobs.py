@@ -31,7 +31,7 @@ def test_a_finished_call_in_rqs_started_registry_stays_finished(store: ClockedSt
     scene = Scene(store, audited=False)
     run = scene.start()
     scene.settle(run, 1)
-    wip = f"rq:wip:{scene.space.queue_name('default')}"
+    wip = scene.space.rq_registry("wip", "default")
     store.redis.zadd(wip, {f"{run.idempotency_key}:{run.token}": 1})
     for step in recovery.steps(scene.space, ["default"], "sweeper", grace_ms=0):
         scene.run(step)
@@ -92,7 +92,7 @@ def test_anyone_who_knows_call_and_fence_may_renew_and_a_renewal_without_record_
 def test_a_cleaner_touches_no_lease_that_is_alive_whatever_rq_says(scene: Scene) -> None:
     """O2-08: a cleaner deleted locks of jobs that were still running."""
     run = scene.start()
-    scene.store.redis.delete(f"rq:wip:{scene.space.queue_name('default')}", f"rq:job:{run.idempotency_key}")
+    scene.store.redis.delete(scene.space.rq_registry("wip", "default"), scene.space.rq_job(run.idempotency_key))
     assert scene.store.run(recovery.reclaim(scene.space, "cleaner")).counts["unknown"] == 0
     assert scene.settle(run, 1).verdict == "settled"
 

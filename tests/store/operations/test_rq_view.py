@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from redis import Redis
 from rq import Queue
@@ -9,6 +11,7 @@ from rq.job import Job, JobStatus
 from rq.registry import BaseRegistry, FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
+from tests.support.rq_view import rq_queue
 from tests.support.scene import Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations.pointers import ENTRY
@@ -17,9 +20,10 @@ READ = spec("look", "read")
 
 
 @pytest.fixture
-def rq(real_scene: Scene) -> Queue:
+def rq(real_scene: Scene) -> Iterator[Queue]:
     client = Redis.from_url(real_scene.store.connection.url)  # type: ignore[union-attr]
-    return Queue(real_scene.space.queue_name("default"), connection=client, serializer=JSONSerializer)
+    with rq_queue(real_scene.space, client, JSONSerializer) as queue:
+        yield queue
 
 
 def count(kind: type[BaseRegistry], rq: Queue) -> int:
@@ -62,10 +66,10 @@ def test_rq_reads_the_status_of_our_jobs(real_scene: Scene, rq: Queue) -> None:
 
 def test_our_job_hash_is_the_one_that_rq_itself_enqueues_without_its_empty_fields(real_scene: Scene, rq: Queue) -> None:
     call = real_scene.submit()
-    ours = rq.connection.hgetall(f"rq:job:{real_scene.record(call).stored['ikey']}")
+    ours = rq.connection.hgetall(real_scene.space.rq_job(real_scene.record(call).stored["ikey"]))
     theirs_id = rq.enqueue(ENTRY, job_timeout=-1, result_ttl=500, failure_ttl=500, description="pay").id
-    theirs = {name: value for name, value in rq.connection.hgetall(f"rq:job:{theirs_id}").items() if value}
-    rq.connection.delete(f"rq:job:{theirs_id}")
+    theirs = {name: value for name, value in rq.connection.hgetall(real_scene.space.rq_job(theirs_id)).items() if value}
+    rq.connection.delete(real_scene.space.rq_job(theirs_id))
     varying = {b"created_at", b"enqueued_at"}
     assert ours.keys() == theirs.keys()
     assert {name: ours[name] for name in ours.keys() - varying} == {
@@ -91,9 +95,9 @@ def test_a_retried_call_waits_in_rq_without_the_worker_that_had_it(real_scene: S
 
 def test_a_finished_job_leaves_rq_after_its_time(real_scene: Scene, rq: Queue) -> None:
     run = real_scene.start()
-    assert rq.connection.ttl(f"rq:job:{run.idempotency_key}") == -1
+    assert rq.connection.ttl(real_scene.space.rq_job(run.idempotency_key)) == -1
     real_scene.settle(run)
-    assert 0 < rq.connection.ttl(f"rq:job:{run.idempotency_key}") <= 500
+    assert 0 < rq.connection.ttl(real_scene.space.rq_job(run.idempotency_key)) <= 500
     real_scene.store.advance(501_000)
     real_scene.settle(real_scene.start("b"))
     assert FinishedJobRegistry(queue=rq).get_job_ids(cleanup=False) != [run.idempotency_key]
@@ -103,24 +107,24 @@ def test_a_finished_job_leaves_rq_after_its_time(real_scene: Scene, rq: Queue) -
 def test_a_job_that_rq_has_forgotten_is_not_brought_back_in_part(real_scene: Scene, rq: Queue) -> None:
     run = real_scene.start()
     real_scene.lose(run)
-    rq.connection.delete(f"rq:job:{run.idempotency_key}")
+    rq.connection.delete(real_scene.space.rq_job(run.idempotency_key))
     real_scene.resolve(run.call)
-    assert not rq.connection.exists(f"rq:job:{run.idempotency_key}")
+    assert not rq.connection.exists(real_scene.space.rq_job(run.idempotency_key))
     assert count(FinishedJobRegistry, rq) == 0
 
 
 def test_a_retried_call_has_a_whole_job_again(real_scene: Scene, rq: Queue) -> None:
     run = real_scene.start()
     real_scene.fail(run)
-    rq.connection.delete(f"rq:job:{run.idempotency_key}")
+    rq.connection.delete(real_scene.space.rq_job(run.idempotency_key))
     real_scene.retry(run.call)
     job = Job.fetch(run.idempotency_key, connection=rq.connection, serializer=JSONSerializer)
     assert (job.func_name, job.origin, job.get_status()) == (ENTRY, rq.name, JobStatus.QUEUED)
-    assert rq.connection.ttl(f"rq:job:{run.idempotency_key}") == -1
+    assert rq.connection.ttl(real_scene.space.rq_job(run.idempotency_key)) == -1
     assert count(FailedJobRegistry, rq) == 0
 
 
 def test_the_job_holds_no_arguments(real_scene: Scene, rq: Queue) -> None:
     call = real_scene.submit("a", {"api_key": "sk-test-000000"})
-    stored = rq.connection.hgetall(f"rq:job:{real_scene.record(call).stored['ikey']}")
+    stored = rq.connection.hgetall(real_scene.space.rq_job(real_scene.record(call).stored["ikey"]))
     assert "sk-test" not in str(stored)

@@ -11,6 +11,7 @@ from redis import Redis
 from rq import Callback, Queue, SimpleWorker
 from rq.job import Job
 
+from tests.support import rq_view
 from tests.support.tools_under_test import thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
@@ -33,7 +34,8 @@ class _Bomb:
 @pytest.fixture
 def rq_queue(site: Site) -> Any:
     client = Redis.from_url(site.url)
-    yield Queue(site.connection.space.queue_name("default"), connection=client)
+    with rq_view.rq_queue(site.connection.space, client) as queue:
+        yield queue
     client.close()
 
 
@@ -46,7 +48,10 @@ def test_planted_jobs_are_refused_and_logged_and_the_worker_lives_on(
         "pathlib.Path.touch", (mark,), job_id=f"{'a' * 32}-{'b' * 32}", on_success=Callback(_callback)
     )
     redis = rq_queue.connection
-    redis.hset("rq:job:evil-pickle", mapping={"data": pickle.dumps(_Bomb(mark)), "origin": rq_queue.name})
+    redis.hset(
+        site.connection.space.rq_job("evil-pickle"),
+        mapping={"data": pickle.dumps(_Bomb(mark)), "origin": rq_queue.name},
+    )
     redis.rpush(rq_queue.key, "evil-pickle", b"\xff\xfe", "../../x", "")
 
     with site.worker_here(thread_tools):
@@ -92,7 +97,7 @@ def test_our_job_class_names_no_code_whatever_the_hash_says(site: Site, rq_queue
     rq_queue.enqueue(
         "builtins.eval", "1", job_id="evil", on_success=Callback(_callback), on_failure=Callback(_callback)
     )
-    rq_queue.connection.hset("rq:job:evil", "data", pickle.dumps(_Bomb(mark)))
+    rq_queue.connection.hset(site.connection.space.rq_job("evil"), "data", pickle.dumps(_Bomb(mark)))
 
     job = Pointer.fetch("evil", connection=rq_queue.connection)
 

@@ -26,7 +26,7 @@ def found(site: Site) -> dict[str, Finding]:
 def let_pass(site: Site, seconds: float) -> None:
     """As if so much time had passed without a sign of life: the registration's own time is moved."""
     [row] = read_roster(site.connection)
-    key = f"rq:worker:{row.name}"
+    key = site.connection.space.rq_worker(row.name)
     site.connection.command("PEXPIRE", key, int(site.connection.command("PTTL", key)) - round(seconds * 1000))
 
 
@@ -58,7 +58,9 @@ def test_a_machine_whose_clock_is_wrong_is_not_silent_for_it(site: Site) -> None
     """Faults 17: two machines' clocks must not decide it."""
     with site.worker():
         [row] = read_roster(site.connection)
-        site.connection.command("HSET", f"rq:worker:{row.name}", "last_heartbeat", "2001-01-01T00:00:00.000000Z")
+        site.connection.command(
+            "HSET", site.connection.space.rq_worker(row.name), "last_heartbeat", "2001-01-01T00:00:00.000000Z"
+        )
 
         [row] = read_roster(site.connection)
         assert not row.is_silent
@@ -77,9 +79,9 @@ def test_a_container_sees_its_own_worker_and_not_that_of_another(site: Site) -> 
     with site.worker() as worker:
         assert healthy()
         [row] = read_roster(site.connection)
-        site.connection.command("HSET", f"rq:worker:{row.name}", "hostname", "another")
+        site.connection.command("HSET", site.connection.space.rq_worker(row.name), "hostname", "another")
         assert not healthy()
-        site.connection.command("HSET", f"rq:worker:{row.name}", "hostname", row.hostname)
+        site.connection.command("HSET", site.connection.space.rq_worker(row.name), "hostname", row.hostname)
         worker.signal(signal.SIGKILL)
         worker.wait()
         let_pass(site, BEATS_MISSED * SIGN_OF_LIFE_S + 1)

@@ -28,12 +28,12 @@ def test_names_of_any_bytes_in_the_list_of_inboxes_end_no_doctor(scene: LiveScen
 def test_a_worker_of_another_program_that_registers_otherwise_ends_no_list(
     scene: LiveScene, toolonce: CommandLine
 ) -> None:
-    """faults 11: a sibling; RQ's list of workers is the server's, not ours alone."""
-    key = f"rq:worker:{scene.space.name}-other"
+    """faults 11: a sibling; RQ's list of workers may name those of other programs."""
+    key = scene.space.rq_worker("other")
     scene.live.redis.hset(key, mapping={"pid": "none", "last_heartbeat": "yesterday"})
-    scene.live.redis.sadd("rq:workers", key)
+    scene.live.redis.sadd(scene.space.rq_workers, key)
     try:
         assert toolonce("workers", "--json").code == 0
     finally:
-        scene.live.redis.srem("rq:workers", key)
+        scene.live.redis.srem(scene.space.rq_workers, key)
         scene.live.redis.delete(key)

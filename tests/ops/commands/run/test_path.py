@@ -183,5 +183,5 @@ def _add_to_inbox(url: str) -> None:
 
     calls = json.dumps([{"name": "save_note", "arguments": {"title": "inbox", "text": ""}}])
     with redis.Redis.from_url(url) as client:
-        client.sadd("toolonce:inboxes", "acme")
-        client.xadd("toolonce:inbox:acme", {"scope": "s", "turn": "1", "calls": calls})
+        client.sadd("{toolonce}:inboxes", "acme")
+        client.xadd("{toolonce}:inbox:acme", {"scope": "s", "turn": "1", "calls": calls})
