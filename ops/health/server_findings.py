@@ -63,7 +63,7 @@ def _kind(vitals: Vitals) -> Iterator[Finding]:
     if vitals.info.get("cluster_enabled") == "1":
         yield Finding(
             "cluster", Severity.DANGER, "this is a Redis Cluster node; toolonce needs one primary",
-            "scripts touch keys of many slots and fail", "use a server without cluster mode, Sentinel or managed",
+            "nothing here follows its redirections", "use a server without cluster mode, Sentinel or managed",
         )  # fmt: skip
     if vitals.rq and not vitals.rq.startswith(RQ_KNOWN):
         yield Finding(

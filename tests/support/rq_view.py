@@ -7,10 +7,11 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from redis import Redis
-from rq import Queue
+from rq import Queue, worker_registration
 from rq.job import Job
 from rq.registry import FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
+from rq.worker import BaseWorker
 
 from toolonce.store.model.keys import Namespace
 
@@ -26,6 +27,10 @@ def rq_queue(space: Namespace, client: Redis, serializer: type[JSONSerializer] |
         patches.enter_context(patch.object(Queue, "redis_queue_namespace_prefix", f"{prefix}:queue:"))
         patches.enter_context(patch.object(Queue, "redis_queues_keys", space.rq_queues))
         patches.enter_context(patch.object(Job, "redis_job_namespace_prefix", f"{prefix}:job:"))
+        patches.enter_context(patch.object(worker_registration, "WORKERS_BY_QUEUE_KEY", f"{space.rq_workers}:%s"))
+        patches.enter_context(patch.object(worker_registration, "REDIS_WORKER_KEYS", space.rq_workers))
+        patches.enter_context(patch.object(BaseWorker, "redis_workers_keys", space.rq_workers))
+        patches.enter_context(patch.object(BaseWorker, "redis_worker_namespace_prefix", f"{prefix}:worker:"))
         for registry, kind in REGISTRIES.items():
             patches.enter_context(patch.object(registry, "key_template", f"{template}:{kind}:{{0}}"))
         yield Queue(space.queue_name("default"), connection=client, serializer=serializer)
