@@ -17,7 +17,7 @@ SECONDS ?= 120
 INSTALL  = -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt fuzz contract matrix pythons chaos partition bench dist clean
+.PHONY: help setup demo test check fmt lua fuzz contract matrix pythons chaos partition bench dist clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -56,6 +56,9 @@ check: setup ## lint, format, types, import borders, sizes: what CI asks of the 
 fmt: setup ## format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+lua: setup ## print the Lua scripts as the server gets them; ARGS="claim" for one
+	@$(BIN)/python scripts/print_lua.py $(ARGS)
 
 fuzz: setup ## run the property tests with a hundred times the examples
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)

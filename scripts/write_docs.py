@@ -1,4 +1,4 @@
-"""Writes the parts of the documents that the code decides: file map, state diagram, words, turn ids.
+"""Writes the parts of the documents that the code decides: file map, state diagram, record table, turn ids.
 
 `python scripts/write_docs.py` rewrites them in place; `--check` only says which are stale (exit 1). Each part stands
 between two comment lines, `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
+from toolonce.store.model.record import FIELDS
 from toolonce.store.model.states import SETTLED, TABLE, State
 from toolonce.stream.dialects import table as dialects
 from toolonce.stream.turns.turn import DIALECTS
@@ -56,6 +57,16 @@ def state_diagram() -> str:
     return "\n".join([*lines, "```"])
 
 
+def record_table() -> str:
+    """The fields of the record, in the order of their declaration."""
+    lines = ["| field | type | written by | absent means | secret | kept by forget |", "|---|---|---|---|---|---|"]
+    for name, field in FIELDS.items():
+        writers = ", ".join(f"`{writer}`" for writer in field.writers)
+        secret, kept = "yes" if field.is_secret else "", "yes" if field.is_kept else "no"
+        lines.append(f"| `{name}` | {field.kind} | {writers} | {field.absent} | {secret} | {kept} |")
+    return "\n".join(lines)
+
+
 def turn_ids() -> str:
     """Where each dialect carries the turn's id."""
     lines = ["| dialect | member | first seen in | who sends none, or one that comes again |", "|---|---|---|---|"]
@@ -65,7 +76,12 @@ def turn_ids() -> str:
     return "\n".join(lines)
 
 
-PARTS: dict[str, Callable[[], str]] = {"files": file_map, "states": state_diagram, "turn ids": turn_ids}
+PARTS: dict[str, Callable[[], str]] = {
+    "files": file_map,
+    "states": state_diagram,
+    "record": record_table,
+    "turn ids": turn_ids,
+}
 
 
 def written(text: str) -> str:

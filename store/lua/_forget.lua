@@ -1,14 +1,11 @@
 -- Prelude: taking the body of a settled call. What identifies it stays as a tombstone, so that it never runs again.
 -- It says when the call came to rest, when its body went (both in ms) and how many bytes its result had.
--- Only what a call needs in order to run: a forgotten one never runs again.
-local OF_A_RUN = { 'deadline_ms', 'deadline_at', 'max_attempts', 'attempt_limit', 'begins', 'kid', 'not_before', 'queued_at',
-  'trace', 'lanes', 'predecessors', 'hold_duplicates', 'approval_ms', 'answers',
-  'asked', 'heard', 'not_started' }
+-- uses: record_fields
 local function forget_body(call, state)
   local index = root .. 'in:' .. state
   local job = fields(call, 'ikey', 'queue', 'settled_at', 'changed_at')
   local told = (job[3] or job[4] or '0') .. ' ' .. whole(now) .. ' ' .. redis.call('HSTRLEN', record_of(call), 'result')
-  redis.call('HDEL', record_of(call), 'args', 'result', 'marks', 'echo', 'progress', 'progress_message', unpack(OF_A_RUN))
+  forget_fields(call) -- also what a call needs in order to run: a forgotten one never runs again
   redis.call('HSET', record_of(call), 'forgotten', told)
   redis.call('DEL', rq .. 'job:' .. (job[1] or ''))
   redis.call('ZREM', rq .. 'finished:' .. space .. '.' .. (job[2] or ''), job[1] or '')

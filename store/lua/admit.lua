@@ -1,5 +1,5 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger memory queue answer fence (flow) submission predecessors placement answering
+-- uses: ledger memory queue record_fields fence (flow) submission predecessors placement answering
 -- KEYS[1] = root of the namespace
 -- ARGV    = highest fence that the harness has seen, request id, turn key, most calls a queue may hold (0: no limit),
 --           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,

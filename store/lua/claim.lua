@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
--- uses: ledger queue run fence (flow)
+-- uses: ledger queue record_fields fence (flow)
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before,
 --           "1" where too few replicas answer for a mutating call to be run
--- RETURNS {"run", fence, fields by execution.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
+-- RETURNS {"run", fence, fields by record.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
 --         | {"held", reason} | {"parked", limit, "replicas" or "later"} | {"unknown"} | {"gone"}
 -- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim
 --           again, and nothing is counted twice. A claim that is answered has written, also when it comes again: a WAIT

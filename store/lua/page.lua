@@ -1,9 +1,9 @@
 -- page: one page of the calls in a state, newest or oldest first; never a scan of the store.
--- uses: ledger ahead
+-- uses: ledger record_fields ahead
 -- KEYS[1] = root of the namespace
 -- ARGV    = state, "new" | "old" first, entered the state after (ms with decimals or "-inf"), before (the same or
 --           "+inf"), offset, most
--- RETURNS {now, total in the range, then per call {call key, entered in microseconds, fields by reading.PAGE_FIELDS,
+-- RETURNS {now, total in the range, then per call {call key, entered in microseconds, fields by record.PAGE_FIELDS,
 --          key and state of the call that a held one waits for}}
 -- INVARIANT reads only; looks at no more calls than asked for.
 local index = root .. 'in:' .. ARGV[1]
@@ -16,8 +16,7 @@ end
 local out = { now, redis.call('ZCOUNT', index, ARGV[3], ARGV[4]) }
 for i = 1, #range, 2 do
   local entered = math.floor(tonumber(range[i + 1]) * 1000 + 0.5)
-  local got = fields(range[i], 'tool', 'reason', 'scope', 'turn', 'call_id', 'position', 'attempt', 'fence', 'worker',
-    'error', 'effect', 'admitted_at', 'queue', 'not_before', 'cancel_requested', 'asked', 'heard')
+  local got = page_fields(range[i])
   local ahead, ahead_state = false, false
   if ARGV[1] == 'held' then
     local about = fields(range[i], 'lanes', 'duplicate_of')

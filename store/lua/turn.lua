@@ -1,5 +1,5 @@
 -- turn: the calls of a turn with what is known of each.
--- uses: ledger answer
+-- uses: ledger record_fields
 -- KEYS[1] = root of the namespace
 -- ARGV    = turn key
 -- RETURNS {per call {call key, "when its submission came, in microseconds, and its place in that", answer}}, in no order

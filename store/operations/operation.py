@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from textwrap import fill
 from typing import Any, Generic, TypeVar
+
+from ..model.record import ANSWER_FIELDS, FORGOTTEN_FIELDS, PAGE_FIELDS, RUN_FIELDS
 
 T_co = TypeVar("T_co", covariant=True)
 Arg = str | bytes | int | float
@@ -131,7 +134,26 @@ def _functions(source: str) -> dict[str, str]:
 
 
 def _source(name: str) -> str:
+    if name == "_record_fields":
+        return _record_fields()
     return _LUA.joinpath(f"{name}.lua").read_text("utf-8")
+
+
+def _record_fields() -> str:
+    """The prelude that is no file: the lists of fields that `model/record.py` declares, as calls of one command."""
+    return f"""-- Prelude: lists of the record's fields, made from model/record.py, in the order that Python reads.
+local RUN_FIELDS = {len(RUN_FIELDS)}
+{_lua("answer(call)", "return fields(call", ANSWER_FIELDS)}
+{_lua("run_fields(call, ...)", "return fields(call", (*RUN_FIELDS, ...))}
+{_lua("page_fields(call)", "return fields(call", PAGE_FIELDS)}
+{_lua("forget_fields(call)", "redis.call('HDEL', record_of(call)", FORGOTTEN_FIELDS)}
+"""
+
+
+def _lua(head: str, command: str, names: tuple[Any, ...]) -> str:
+    listed = ", ".join("..." if name is ... else f"'{name}'" for name in names)
+    body = fill(f"{command}, {listed})", 120, initial_indent="  ", subsequent_indent="    ")
+    return f"local function {head}\n{body}\nend"
 
 
 def text(value: bytes | None) -> str | None:
