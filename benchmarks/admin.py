@@ -89,7 +89,7 @@ def fill(client: redis.Redis, scene: LiveScene, settled: int, queued: int) -> st
     for source, state, number in ((done, "succeeded", settled), (waiting, "queued", queued)):
         for first in range(0, number, STEP):
             last = min(first + STEP, number) - 1
-            clone(keys=[f"{NAMESPACE}:"], args=[source, state, first, last, stamp])
+            clone(keys=[f"{{{NAMESPACE}}}:"], args=[source, state, first, last, stamp])
     return done
 
 

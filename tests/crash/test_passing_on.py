@@ -25,8 +25,8 @@ def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, nursery: 
             site.wait_for(key, State.SUCCEEDED, timeout=30)
         site.wait_for(first, State.UNKNOWN, timeout=30)  # four slots may serve all the others within its lease
 
-    assert not site.connection.command("KEYS", f"{site.namespace}:slots:*")
-    assert not site.connection.command("KEYS", f"{site.namespace}:waiting:*")
+    assert not site.connection.command("KEYS", f"{{{site.namespace}}}:slots:*")
+    assert not site.connection.command("KEYS", f"{{{site.namespace}}}:waiting:*")
 
 
 def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, nursery: Nursery) -> None:

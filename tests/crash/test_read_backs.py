@@ -34,5 +34,5 @@ def test_the_waits_between_read_backs_that_cannot_tell_grow(site: Site) -> None:
     assert record.state is State.UNKNOWN
     assert waits[0] >= 1_000
     assert waits[1] >= 2_000
-    due = float(site.connection.command("ZSCORE", f"{site.namespace}:readback:pay", key))
+    due = float(site.connection.command("ZSCORE", f"{{{site.namespace}}}:readback:pay", key))
     assert due - at[2] == 4_000

@@ -57,10 +57,10 @@ def test_twenty_thousand_orphans_do_not_hold_up_a_new_call(namespace: str, tmp_p
         new = site.submit("look")
         with site.worker_here(tools):
             site.wait_for(new, State.SUCCEEDED, timeout=60)
-            still_to_mend = site.connection.command("ZCARD", f"{namespace}:leases")
+            still_to_mend = site.connection.command("ZCARD", f"{{{namespace}}}:leases")
             wait_until(lambda: site.stats().counts.get("state:unknown") == ORPHANS, 200, "all orphans are mended")
 
         assert still_to_mend > 0
         assert site.stats().balanced
-        assert not site.connection.command("ZCARD", f"{namespace}:leases")
+        assert not site.connection.command("ZCARD", f"{{{namespace}}}:leases")
         site.close()

@@ -134,7 +134,9 @@ def test_a_conversation_that_is_begun_anew_never_finds_the_calls_of_an_older_one
     provider.script.extend(script("anthropic", CALLS, "Done.") * 2)
     with site.worker():
         talk(site.client, http, provider.url, "anthropic").say("Do it.", step="q1")
-        site.connection.command("DEL", f"{site.namespace}:journal:{site.client.terms.scope}")  # as its lifetime does
+        site.connection.command(
+            "DEL", f"{{{site.namespace}}}:journal:{site.client.terms.scope}"
+        )  # as its lifetime does
         answer = talk(site.client, http, provider.url, "anthropic").say("Do it.", step="q1")
 
     assert answer.text == "Done."
@@ -298,7 +300,7 @@ def test_a_conversation_with_secret_fields_is_sealed_or_not_kept(
 
 
 def kept(site: Site, client: Client) -> str:
-    return str(site.connection.command("HGETALL", f"{site.namespace}:journal:{client.terms.scope}"))
+    return str(site.connection.command("HGETALL", f"{{{site.namespace}}}:journal:{client.terms.scope}"))
 
 
 def test_a_turn_that_used_up_the_tokens_of_its_request_runs_nothing(

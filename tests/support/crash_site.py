@@ -106,7 +106,7 @@ class CrashSite:
 
     def lease_has_run_out(self, key: str) -> bool:
         seconds, micros = self.store.redis.time()
-        end = self.store.redis.zscore(f"{NAMESPACE}:leases", key)
+        end = self.store.redis.zscore(f"{{{NAMESPACE}}}:leases", key)
         return end is not None and end < seconds * 1000 + micros // 1000
 
     def has_refused_for_memory(self) -> bool:

@@ -18,21 +18,21 @@ class Inbox:
     def __init__(self, bench: Bench, tenant: str = "acme") -> None:
         self.bench, self.tenant = bench, tenant
         self.redis: Any = bench.store.redis
-        self.key = f"{bench.namespace}:inbox:{tenant}"
+        self.key = f"{{{bench.namespace}}}:inbox:{tenant}"
 
     def add(self, **fields: Any) -> str:
         """Add one entry as PROTOCOL.md says; its id."""
         entry: str = self.redis.xadd(self.key, {name: as_text(value) for name, value in fields.items()})
-        self.redis.sadd(f"{self.bench.namespace}:inboxes", self.tenant)
+        self.redis.sadd(f"{{{self.bench.namespace}}}:inboxes", self.tenant)
         return entry
 
     def answers(self, entry: str) -> list[dict[str, str]]:
-        return [fields for _, fields in self.redis.xrange(f"{self.bench.namespace}:answers:{self.tenant}:{entry}")]
+        return [fields for _, fields in self.redis.xrange(f"{{{self.bench.namespace}}}:answers:{self.tenant}:{entry}")]
 
     def quarantined(self) -> list[tuple[str, str, str]]:
         """Inbox, entry and reason of what was quarantined; the rest of it need not be text."""
         with redis.Redis.from_url(self.bench.url) as raw:
-            found = [fields for _, fields in raw.xrange(f"{self.bench.namespace}:quarantine")]
+            found = [fields for _, fields in raw.xrange(f"{{{self.bench.namespace}}}:quarantine")]
         return [(f[b"inbox"].decode(), f[b"entry"].decode(), f[b"reason"].decode()) for f in found]
 
 

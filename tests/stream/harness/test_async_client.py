@@ -49,7 +49,7 @@ async def until(predicate: Callable[[], Any]) -> None:
 
 
 def subscribed(bench: Bench) -> int:
-    return len(bench.store.redis.pubsub_channels(f"{bench.namespace}:wake:*"))
+    return len(bench.store.redis.pubsub_channels(f"{{{bench.namespace}}}:wake:*"))
 
 
 def test_a_turn_is_submitted_waited_for_and_replied_to(bench: Bench) -> None:

@@ -78,7 +78,7 @@ def test_a_cut_stream_stores_nothing(bench: Bench) -> None:
     with pytest.raises(TurnTruncated):
         bench.client.submit(decoded(ANTHROPIC))
 
-    assert bench.store.redis.keys(f"{bench.namespace}:call:*") == []
+    assert bench.store.redis.keys(f"{{{bench.namespace}}}:call:*") == []
     assert bench.admitted == 0
 
 
@@ -168,7 +168,7 @@ def test_replays_need_no_published_tool(bench: Bench) -> None:
     bench.client.submit_calls(calls(1), turn_id="t")
     bench.run_next("kept")
     for name in ("tools", "newest", "tools_version"):
-        bench.store.redis.delete(f"{bench.namespace}:{name}")
+        bench.store.redis.delete(f"{{{bench.namespace}}}:{name}")
 
     assert bench.another_client().submit_calls(calls(1), turn_id="t").outcomes[0].value == "kept"
 

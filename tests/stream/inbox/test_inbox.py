@@ -52,7 +52,7 @@ def test_an_entry_is_admitted_run_and_answered(box: Inbox, consumer: Consumer) -
     assert (first["id"], first["name"], first["state"], first["result"]) == ("a", "pay", "succeeded", '{"paid": 1}')
     assert (second["position"], second["id"], second["result"]) == ("1", "", "false")
     assert box.redis.xlen(box.key) == 0
-    assert 0 < box.redis.ttl(f"{box.bench.namespace}:answers:acme:{entry}") <= 86400
+    assert 0 < box.redis.ttl(f"{{{box.bench.namespace}}}:answers:acme:{entry}") <= 86400
 
 
 def test_an_entry_that_comes_again_runs_nothing_and_is_answered_the_same(box: Inbox, consumer: Consumer) -> None:
@@ -260,7 +260,7 @@ def test_what_a_dead_consumer_had_taken_is_taken_over(
 def test_a_consumer_that_comes_back_goes_on_with_what_it_had_taken(
     box: Inbox, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    box.redis.sadd(f"{bench.namespace}:inboxes", "acme")
+    box.redis.sadd(f"{{{bench.namespace}}}:inboxes", "acme")
     box.redis.xgroup_create(box.key, GROUP, "0", mkstream=True)
     entry = box.add(scope="talk", turn="1", calls=[pay(1)])
     box.redis.xreadgroup(GROUP, "one", {box.key: ">"})

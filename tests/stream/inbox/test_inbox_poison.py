@@ -111,7 +111,7 @@ def test_an_entry_beyond_the_bound_is_quarantined_without_being_copied(box: Inbo
     [(_, entry, reason)] = box.quarantined()
     assert (entry, f"at most {ENTRY_BYTES:,} are read" in reason) == (large, True)
     assert len(box.answers(good)) == 1
-    [(_, kept)] = box.redis.xrange(f"{box.bench.namespace}:quarantine")
+    [(_, kept)] = box.redis.xrange(f"{{{box.bench.namespace}}}:quarantine")
     assert int(kept["bytes"]) > ENTRY_BYTES
     assert 0 < len(kept["calls"]) < 20_000
 
@@ -138,7 +138,7 @@ def test_a_store_that_goes_away_counts_no_try(box: Inbox, consumer: Consumer, mo
 
 def test_while_memory_is_short_entries_stay_in_the_inbox_and_are_not_sent_about(box: Inbox, consumer: Consumer) -> None:
     """faults 15: consumers look at the memory themselves, before they take an entry into hand."""
-    flags = f"{box.bench.namespace}:flags"
+    flags = f"{{{box.bench.namespace}}}:flags"
     entry = box.add(turn="1", calls=[{"name": "look"}])
     box.redis.hset(flags, "full", "1")
     with pytest.raises(StoreFull, match="near its memory limit"):
@@ -170,7 +170,7 @@ def test_a_flood_of_names_without_an_inbox_delays_nobody_and_is_forgotten(
     box: Inbox, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """faults 13: each step looks at a bounded number of names, and at those with entries first."""
-    listed = f"{box.bench.namespace}:inboxes"
+    listed = f"{{{box.bench.namespace}}}:inboxes"
     box.add(scope="talk", turn="0", calls=[pay(0)])
     consumer.step(0.01)
     box.redis.sadd(listed, *(f"x{number}" for number in range(5000)))
@@ -182,12 +182,12 @@ def test_a_flood_of_names_without_an_inbox_delays_nobody_and_is_forgotten(
     for _ in range(2 * 5000 // tenants.WINDOW + 2):
         consumer.step(0.01)
     assert box.redis.smembers(listed) == {"acme"}
-    assert len(box.redis.keys(f"{box.bench.namespace}:inbox:*")) == 1
+    assert len(box.redis.keys(f"{{{box.bench.namespace}}}:inbox:*")) == 1
 
 
 def test_a_tenant_that_lists_itself_before_its_first_entry_is_served(box: Inbox, consumer: Consumer) -> None:
     """faults 13"""
-    box.redis.sadd(f"{box.bench.namespace}:inboxes", "acme")
+    box.redis.sadd(f"{{{box.bench.namespace}}}:inboxes", "acme")
     consumer.step(0.01)
     entry = box.redis.xadd(box.key, {"turn": "1", "calls": '[{"name": "look"}]'})
     assert consumer.step(0.01) == 1
@@ -202,7 +202,7 @@ def test_an_inbox_that_was_empty_for_long_is_forgotten_and_comes_back_with_its_n
     consumer.step(0.01)
     monkeypatch.setattr(tenants, "EMPTY_MS", -60_000)
     consumer.step(0.01)
-    assert box.redis.exists(box.key, f"{box.bench.namespace}:inboxes") == 0
+    assert box.redis.exists(box.key, f"{{{box.bench.namespace}}}:inboxes") == 0
 
     again = box.add(scope="talk", turn="1", calls=[pay(1)])
     monkeypatch.undo()
@@ -246,7 +246,7 @@ def test_a_stored_call_that_cannot_be_read_quarantines_its_entry_and_blocks_nobo
     fields = {"scope": "talk", "turn": "1", "calls": [pay(1)]}
     box.add(**fields)
     consumer.step(0.01)
-    box.redis.hset(f"{box.bench.namespace}:call:{box.bench.run_next().call}", "result", "{")
+    box.redis.hset(f"{{{box.bench.namespace}}}:call:{box.bench.run_next().call}", "result", "{")
     entry, good = box.add(**fields), box.add(scope="talk", turn="good", calls=[pay(1)])
     assert consumer.step(0.01) == 2
     assert [(entry, "cannot be read" in reason) for _, entry, reason in box.quarantined()] == [(entry, True)]
@@ -258,11 +258,11 @@ def test_a_tenants_name_that_could_name_another_is_not_read_and_stops_nobody(
 ) -> None:
     strange = [Inbox(bench, tenant) for tenant in ("acme/talk", "acme:x", "a\nb", "")]
     entries = [each.add(scope="", turn="1", calls=[pay(1)]) for each in strange]
-    box.redis.sadd(f"{bench.namespace}:inboxes", b"\xff")
+    box.redis.sadd(f"{{{bench.namespace}}}:inboxes", b"\xff")
     good = box.add(scope="talk", turn="1", calls=[pay(1)])
 
     assert consumer.step(0.01) + consumer.step(0.01) == 1
     assert len(box.answers(good)) == 1
     assert [each.answers(entry) for each, entry in zip(strange, entries, strict=True)] == [[]] * 4
     assert caplog.text.count("5 names that list an inbox are taken off the list") == 1
-    assert bench.store.redis.smembers(f"{bench.namespace}:inboxes") == {"acme"}
+    assert bench.store.redis.smembers(f"{{{bench.namespace}}}:inboxes") == {"acme"}

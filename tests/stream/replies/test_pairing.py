@@ -169,7 +169,7 @@ def test_a_turn_that_was_cut_runs_none_of_its_calls_however_whole_they_look(
     with pytest.raises(TurnError, match=f"turn .* {result.outcome}"):
         bench.client.submit(result)
     assert bench.admitted == 0
-    assert bench.store.redis.keys(f"{bench.namespace}:turn:*") == []
+    assert bench.store.redis.keys(f"{{{bench.namespace}}}:turn:*") == []
 
 
 def test_an_empty_argument_text_runs_once_under_a_proper_end_and_never_without_it(bench: Bench) -> None:

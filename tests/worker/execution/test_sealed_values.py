@@ -145,7 +145,7 @@ def test_arguments_that_were_moved_in_the_store_are_refused_once(site: Site, sea
     tools = served(site)
     site.publish(tools)
     key = site.submit("fetch", token="mine")
-    site.connection.command("HSET", f"{site.namespace}:call:{key}", "args", json.dumps(forged))
+    site.connection.command("HSET", f"{{{site.namespace}}}:call:{key}", "args", json.dumps(forged))
 
     with site.worker_here(tools):
         record = site.wait_for(key, *REST)

@@ -135,7 +135,7 @@ def test_a_progress_that_is_no_number_is_told_as_text(site: Site) -> None:
         key = site.submit("work")
         site.wait_for(key, State.SUCCEEDED)
 
-    told = site.connection.command("XREVRANGE", f"{site.namespace}:events", "+", "-")
+    told = site.connection.command("XREVRANGE", f"{{{site.namespace}}}:events", "+", "-")
     said = [json.loads(entry[1][3]) for entry in told]
     assert [event["reason"] for event in said if event["op"] == "progress"] == [f"nan {WHOLE}"]
 

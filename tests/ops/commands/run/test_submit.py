@@ -113,7 +113,7 @@ def test_ctrl_c_while_waiting_says_what_goes_on_and_how_to_come_back(
     place = ["--redis", redis_server.url, "--namespace", namespace]
     words = ["submit", "--scope", "s", "--turn-id", "t", "--calls", str(tmp_path / "calls.json"), *place]
     with Child.python("-m", "toolonce.ops", *words) as child:
-        wait_until(lambda: scene.live.redis.pubsub_channels(f"{namespace}:wake:*"), 20, "it waits")
+        wait_until(lambda: scene.live.redis.pubsub_channels(f"{{{namespace}}}:wake:*"), 20, "it waits")
         child.signal(signal.SIGINT)
         assert child.wait() == 130
 
