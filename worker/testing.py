@@ -99,7 +99,7 @@ def call_for(tool: Tool, arguments: dict[str, Any] | None = None, *, turn_id: st
     """
     rehearsal = _Rehearsal(tool, arguments or {}, turn_id)
     rehearsal.trial.attempts = 1
-    return context_of(rehearsal._run(), None, _Line(Fault.NONE))
+    return context_of(rehearsal._run(), None, _Channel(Fault.NONE))
 
 
 class _Died(BaseException):
@@ -145,7 +145,7 @@ class _Rehearsal:
 
     def _permitted(self, ready: Ready) -> bool:
         """As between a claim and the entry in a worker: nothing of it counts as an attempt."""
-        call = context_of(self._run(), None, _Line(Fault.NONE), ready.secrets)
+        call = context_of(self._run(), None, _Channel(Fault.NONE), ready.secrets)
         match consult(rules_of(self.tool), call, ready.copy_values, approved=self.approved):
             case Deny(reason):
                 self._move(State.REFUSED, "denied", failure=Failure("denied", f"not run: {reason}"))
@@ -157,20 +157,20 @@ class _Rehearsal:
                 return True
 
     def _attempt(self, ready: Ready, fault: Fault) -> None:
-        run, line = self._run(), _Line(fault)
+        run, channel = self._run(), _Channel(fault)
         if fault is Fault.CRASH_BEFORE_EFFECT and not run.begins:
-            self._lose(line.begun, "the worker died after its claim")
+            self._lose(channel.begun, "the worker died after its claim")
             return
-        end = self._enter(Entry(self.tool, ready.values, context_of(run, None, line, ready.secrets)))
-        if line.died:
-            self._lose(line.begun, "the worker died before begin was written")
+        end = self._enter(Entry(self.tool, ready.values, context_of(run, None, channel, ready.secrets)))
+        if channel.died:
+            self._lose(channel.begun, "the worker died before begin was written")
         elif fault is Fault.CRASH_AFTER_EFFECT:
-            self._lose(line.begun, "the worker died before the outcome was stored")
+            self._lose(channel.begun, "the worker died before the outcome was stored")
         elif fault is Fault.LEASE_STOLEN:
-            self._lose(line.begun or not run.begins, "the lease was lost")
+            self._lose(channel.begun or not run.begins, "the lease was lost")
             self._late(end)
         else:
-            self._follow(run, end, line)
+            self._follow(run, end, channel)
             if fault is Fault.REPLY_LOST:
                 self.trial.history.append("the reply was lost; sent again, and answered the same")
 
@@ -178,9 +178,9 @@ class _Rehearsal:
         self.trial.entries += 1
         return asyncio.run(enter_async(entry)) if self.tool.is_async else enter(entry)
 
-    def _follow(self, run: Run, end: End, line: _Line) -> None:
+    def _follow(self, run: Run, end: End, channel: _Channel) -> None:
         left_s = self.tool.spec.deadline_ms / 1000 - self.waited_s
-        now = Circumstances(begun=line.begun, left_s=left_s, cancel_requested=line.fault is Fault.CANCEL)
+        now = Circumstances(begun=channel.begun, left_s=left_s, cancel_requested=channel.fault is Fault.CANCEL)
         match decide(run, end, self.tool.retry, now):
             case Settle(ending):
                 self._settle(ending, end.message or "settled")
@@ -189,9 +189,9 @@ class _Rehearsal:
                 self.not_started += not counts
                 self._move(State.QUEUED, f"to be tried again: {failure.message}")
             case Interrupt(reason):
-                self._lose(line.begun, reason)
+                self._lose(channel.begun, reason)
             case Nothing():
-                self._lose(line.begun, "stopped: the lease was lost")
+                self._lose(channel.begun, "stopped: the lease was lost")
 
     def _lose(self, begun: bool, why: str) -> None:
         """Nobody runs this attempt any more; the tool's effect decides, as in the store."""
@@ -215,7 +215,7 @@ class _Rehearsal:
         """Ask the tool about a call that is unknown now."""
         if self.tool.readback is None or self.trial.state is not State.UNKNOWN:
             return
-        entry = Entry(self.tool, values, context_of(self._run(), None, _Line(Fault.NONE)))
+        entry = Entry(self.tool, values, context_of(self._run(), None, _Channel(Fault.NONE)))
         end = enter_reconcile(entry, lambda found: asyncio.run(_awaited(found)))
         if end.kind is Kind.RETURNED:
             self._settle(Ending(State.SUCCEEDED, end.result), "read back: it happened")
@@ -264,8 +264,8 @@ class _Rehearsal:
         )
 
 
-class _Line:
-    """The line of one attempt under a fault; see `call.Line`."""
+class _Channel:
+    """The call channel of one attempt under a fault; see `call.CallChannel`."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault

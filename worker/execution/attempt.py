@@ -1,68 +1,50 @@
-"""One attempt at a call, from its claim to its last word: what the policy decides is told to the store under the fence.
+"""One attempt at a call, from its entry to its end: what the policy decides is handed to the run's session.
 
-The guarantee is kept here and in `policy`. Knows no RQ, no slot and no way in which handlers are run.
+Decides the log lines and the counters of an end. Knows no RQ, no slot and no way in which handlers are run.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from ...store.connections.connection import Connection
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreUnavailable
-from ...store.model.keyring import Keyring
 from ...store.model.specs import Effect
 from ...store.model.states import State
-from ...store.operations.operation import Invocation
-from ...store.operations.runs import Ending, Run, interrupt, retry_later, retry_not_started
+from ...store.operations.runs import Ending, Run, Settled
 from ..tools.call import context_of
 from ..tools.handler_result import End, Kind
 from ..tools.tool import Isolation
-from .call_channel import StoreLine
-from .counters import Tally
 from .invoke import Entry
-from .lease import Hold, Leases
-from .persist import Persistence, Sends
+from .persist import Sends
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late, unknown
 from .prepare import Ready
-from .replicas import Replicas
+from .run_session import RunSession, WorkerContext
 
 _LOG = logging.getLogger("toolonce.worker")
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What every attempt of a process works with."""
-
-    connection: Connection
-    leases: Leases
-    persistence: Persistence
-    replicas: Replicas
-    keyring: Keyring
-    tally: Tally
-    nudge: Callable[[int], None]
-    """Told in how many ms a call is due again."""
 
 
 class Attempt:
     """The right to run one call, and the duty to say how it went."""
 
-    __slots__ = ("_claimed_at", "_desk", "_line", "_ready", "entry", "hold", "run")
+    __slots__ = ("_claimed_at", "_context", "_ready", "entry", "session")
 
-    def __init__(self, desk: Desk, run: Run, hold: Hold, ready: Ready) -> None:
-        self.run = run
-        self.hold = hold
-        self._desk = desk
+    def __init__(self, context: WorkerContext, session: RunSession, ready: Ready) -> None:
+        self.session = session
+        self._context = context
         self._ready = ready
         self._claimed_at = time.monotonic()
-        self._line = StoreLine(desk.leases, desk.replicas, hold, ready.secrets)
+        session.secrets = ready.secrets
         limit_ms = ready.tool.spec.timeout_ms
         limit_at = self._claimed_at + limit_ms / 1000 if limit_ms else None
-        self.entry = Entry(ready.tool, ready.values, context_of(run, limit_at, self._line, ready.secrets))
+        self.entry = Entry(ready.tool, ready.values, context_of(session.run, limit_at, session, ready.secrets))
+
+    @property
+    def run(self) -> Run:
+        return self.session.run
 
     @property
     def named(self) -> dict[str, Any]:
@@ -71,33 +53,26 @@ class Attempt:
 
     def conclude(self, end: End, sends: Sends) -> None:
         """The first word about how it ended; the lease is let go after it."""
-        self._line.close()
-        self.hold.ending = True
-        if self._is_left_inside(end):
-            self._desk.leases.linger(self.hold)
-        reach("before_settle")
-        try:
+        with self.session.last_word():
+            if self._is_left_inside(end):
+                self.session.stay_inside()
+            reach("before_settle")
             self._follow(self._protected(end), sends)
             reach("after_settle")
-        except StoreUnavailable as error:
-            _LOG.error("call %s: %s; recovery decides what becomes of it", self.run.call, error)
-        finally:
-            self._desk.leases.drop(self.hold)
         self._trace(end)
 
     def late(self, end: End) -> None:
         """A handler that was given up has ended after all: its word still settles an unknown call."""
-        self._desk.leases.leave(self.hold)
+        self.session.left()
         end = self._protected(end)
         ending = late(end)
         _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
         self._trace(end)
-        connection = self._desk.connection
         try:
             if ending:
-                self._settle(ending, connection, end.raised)
+                self._note(self.session.settle_late(ending, raised=end.raised), ending)
             elif self.run.effect is Effect.MUTATING:  # no news, but that it is at work no longer: it can be read back
-                self._desk.replicas.settle(connection, self.run, unknown(end), raised=end.raised)
+                self.session.settle_late(unknown(end), raised=end.raised)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
 
@@ -106,26 +81,25 @@ class Attempt:
         return end.kind is Kind.TIMED_OUT and self.entry.tool.isolation is not Isolation.PROCESS
 
     def _follow(self, end: End, sends: Sends) -> None:
-        space, run = self._desk.connection.space, self.run
-        match decide(run, end, self._ready.tool.retry, self._circumstances()):
+        session, tally = self.session, self._context.tally
+        match decide(self.run, end, self._ready.tool.retry, self._circumstances()):
             case Settle(ending):
-                self._settle(ending, sends, end.raised)
+                self._note(session.settle(sends, ending, raised=end.raised), ending)
             case RetryLater(delay_ms, failure, counts):
-                again = retry_later if counts else retry_not_started
-                self._write(sends, again(space, run, delay_ms=delay_ms, failure=failure, raised=end.raised))
-                self._desk.tally.retried += 1
-                self._desk.nudge(delay_ms)
+                session.retry_later(sends, delay_ms, failure, counts=counts, raised=end.raised)
+                tally.retried += 1
+                self._context.nudge(delay_ms)
             case Interrupt(reason):
-                inside_ms = self._desk.leases.lease_ms if self._is_left_inside(end) else 0
-                self._write(sends, interrupt(space, run, reason=reason, inside_ms=inside_ms))
-                self._desk.tally.interrupted += 1
+                inside_ms = self._context.leases.lease_ms if self._is_left_inside(end) else 0
+                session.interrupt(sends, reason, inside_ms=inside_ms)
+                tally.interrupted += 1
             case Nothing():
-                _LOG.warning("call %s: stopped, its lease is lost", run.call)
+                _LOG.warning("call %s: stopped, its lease is lost", self.run.call)
 
-    def _settle(self, ending: Ending, sends: Sends, raised: dict[str, Any]) -> None:
-        heard = self._desk.replicas.settle(sends, self.run, ending, raised=raised)
+    def _note(self, heard: Settled, ending: Ending) -> None:
+        """What the store made of an outcome."""
         if heard.verdict == "settled":
-            self._desk.tally.settled(ending.state)
+            self._context.tally.settled(ending.state)
             self._tell(ending)
         elif heard.verdict == "late":
             _LOG.warning(
@@ -158,24 +132,21 @@ class Attempt:
             line.exc_text = end.traceback  # a text already: the exception may have been another process's
             _LOG.handle(line)
 
-    def _write(self, sends: Sends, invocation: Invocation[Any]) -> Any:
-        return self._desk.persistence.write(sends, invocation, what=f"the end of call {self.run.call}")
-
     def _circumstances(self) -> Circumstances:
         """Times left by Redis time: what was left at the claim, less what has passed on our monotonic clock."""
         run, ran = self.run, time.monotonic() - self._claimed_at
         left = None if run.deadline_at is None else (run.deadline_at - run.claimed_at) / 1000 - ran
         allowed = self._ready.tool.spec.deadline_ms / 1000
         return Circumstances(
-            begun=self._line.begun,
+            begun=self.session.begun,
             left_s=left,
             waited_s=0.0 if left is None else max(0.0, allowed - left),
-            cancel_requested=self.hold.standing == "cancel",
+            cancel_requested=self.session.lease.standing == "cancel",
         )
 
     def _protected(self, end: End) -> End:
         """Without secrets in clear: secret parts of the result sealed, what is left of secrets scrubbed, then cut."""
         if end.kind is not Kind.RETURNED:
             return end
-        text, marks = self._ready.protect((end.result, end.marks), self.run, self._desk.keyring)
+        text, marks = self._ready.protect((end.result, end.marks), self.run, self._context.keyring)
         return replace(end, result=text, marks=marks)

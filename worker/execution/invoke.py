@@ -71,7 +71,7 @@ def returned(tool: Tool, value: Any) -> End:
 
 
 def encoded(tool: Tool, value: Any) -> tuple[str, str]:
-    """A value of the tool's and its marks. One that may hold secrets is not cut yet; see `preparing.Ready.protect`."""
+    """A value of the tool's and its marks. One that may hold secrets is not cut yet; see `prepare.Ready.protect`."""
     limit = None if tool.has_secrets else tool.result_limit
     return encode(value, limit, hides=bool(tool.spec.secret_result))
 

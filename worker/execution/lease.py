@@ -1,7 +1,7 @@
 """Keeping the right to run: one thread of a process renews the leases of everything it runs, in one round trip.
 
 Only Redis time counts; a lease is asked for again three times within its life, and at least every `HEARD_S`. What a
-renewal hears (a stop was asked for, the lease is lost) is told to the run's `Hold`. Knows no handler and no RQ.
+renewal hears (a stop was asked for, the lease is lost) is told to the run's `LeaseHandle`. Knows no handler and no RQ.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...store.operations.runs import Run, linger, renew
 
 _LOG = logging.getLogger("toolonce.worker")
 _BATCH = 500
-"""Leases in one script: it holds the server for about a millisecond."""
+"""Leases in one script: it leases the server for about a millisecond."""
 HEARD_S = 1.5
 """Longest time between two renewals: a stop is heard within two seconds, also where its announcement is lost."""
 _AT_ONCE = Patience(reply=1.0, total=1.0)
 """For a handler that waits for the answer: it does not work meanwhile."""
 
 
-class Hold:
+class LeaseHandle:
     """One run whose lease is kept.
 
     Attributes:
@@ -63,14 +63,14 @@ class Hold:
 
 
 class Leases:
-    """All holds of one process, and the thread that renews them."""
+    """All leases of one process, and the thread that renews them."""
 
     def __init__(self, connection: Connection, lease_ms: int) -> None:
         self.lease_ms = lease_ms
         self.connection = connection
         self.at_once = Connection(connection.url, namespace=connection.space.name, patience=_AT_ONCE)
-        self._holds: set[Hold] = set()
-        self._lingering: set[Hold] = set()
+        self._kept: set[LeaseHandle] = set()
+        self._lingering: set[LeaseHandle] = set()
         self._ended = False
         self._bell = threading.Event()
         self._thread = threading.Thread(target=self._renew_for_ever, name="toolonce-leases", daemon=True)
@@ -89,30 +89,30 @@ class Leases:
         """Someone says that there is something to hear: renew now."""
         self._bell.set()
 
-    def hold(self, run: Run, asked_at: float) -> Hold:
+    def keep(self, run: Run, asked_at: float) -> LeaseHandle:
         """Keep this run's lease from now on; `asked_at` is the monotonic time at which its claim was sent."""
-        hold = Hold(run, asked_at)
-        self._holds.add(hold)
-        return hold
+        lease = LeaseHandle(run, asked_at)
+        self._kept.add(lease)
+        return lease
 
-    def drop(self, hold: Hold) -> None:
+    def drop(self, lease: LeaseHandle) -> None:
         """Let this lease go; it is settled, given back, or given up."""
-        self._holds.discard(hold)
+        self._kept.discard(lease)
 
-    def linger(self, hold: Hold) -> None:
+    def linger(self, lease: LeaseHandle) -> None:
         """Its run is given up while its handler is still at work: no read-back is to ask what it has done."""
-        self._lingering.add(hold)
-        if hold.left:
-            self._lingering.discard(hold)
+        self._lingering.add(lease)
+        if lease.left:
+            self._lingering.discard(lease)
 
-    def leave(self, hold: Hold) -> None:
+    def leave(self, lease: LeaseHandle) -> None:
         """The handler of a run that was given up has ended."""
-        hold.left = True
-        self._lingering.discard(hold)
+        lease.left = True
+        self._lingering.discard(lease)
 
-    def held(self) -> tuple[Hold, ...]:
+    def held(self) -> tuple[LeaseHandle, ...]:
         """Everything that runs now, as far as this process knows."""
-        return tuple(self._holds.copy())
+        return tuple(self._kept.copy())
 
     def renew_now(self) -> None:
         """One round of renewals.
@@ -121,50 +121,50 @@ class Leases:
             StoreUnavailable: the store did not hear all of them.
         """
         held = self.held()
-        lost = [hold for hold in held if hold.standing == "lost"]
-        holds = iter([hold for hold in held if hold.standing != "lost"])
-        while batch := tuple(islice(holds, _BATCH)):
+        lost = [lease for lease in held if lease.standing == "lost"]
+        leases = iter([lease for lease in held if lease.standing != "lost"])
+        while batch := tuple(islice(leases, _BATCH)):
             reach("in_renew")
             asked_at = time.monotonic()
             words = self.connection.run(self.renewal(batch))
             self._heard(batch, words, asked_at)
-        self._linger([hold.run for hold in (*lost, *self._lingering.copy())])
+        self._linger([lease.run for lease in (*lost, *self._lingering.copy())])
 
     def _linger(self, runs: Sequence[Run]) -> None:
         for start in range(0, len(runs), _BATCH):
             self.connection.run(linger(self.connection.space, runs[start : start + _BATCH], wait_ms=self.lease_ms))
 
-    def renewal(self, holds: Sequence[Hold]) -> Invocation[tuple[str, ...]]:
+    def renewal(self, leases: Sequence[LeaseHandle]) -> Invocation[tuple[str, ...]]:
         """The request to prolong these leases."""
-        return renew(self.connection.space, [hold.run for hold in holds], lease_ms=self.lease_ms)
+        return renew(self.connection.space, [lease.run for lease in leases], lease_ms=self.lease_ms)
 
-    def is_kept(self, hold: Hold, ask: Callable[[Invocation[tuple[str, ...]]], tuple[str, ...]]) -> bool:
+    def is_kept(self, lease: LeaseHandle, ask: Callable[[Invocation[tuple[str, ...]]], tuple[str, ...]]) -> bool:
         """Whether the right to run is still there. The store is asked only where the lease may have run out meanwhile:
         this process was stopped, or the store was away.
         """
         asked_at = time.monotonic()
-        if hold.standing != "lost" and asked_at - hold.asked_at >= self.lease_ms / 1000:
-            self._heard([hold], ask(self.renewal([hold])), asked_at)
-        return hold.standing != "lost"
+        if lease.standing != "lost" and asked_at - lease.asked_at >= self.lease_ms / 1000:
+            self._heard([lease], ask(self.renewal([lease])), asked_at)
+        return lease.standing != "lost"
 
-    def check(self, hold: Hold) -> str:
+    def check(self, lease: LeaseHandle) -> str:
         """``kept``, ``cancel`` or ``lost``, for a handler that asks on the way. A lease that may have run out and that
         the store does not confirm at once is lost: someone else may have the call by now.
         """
         try:
-            return hold.standing if self.is_kept(hold, self.at_once.run) else "lost"
+            return lease.standing if self.is_kept(lease, self.at_once.run) else "lost"
         except (StoreError, RedisError) as error:
-            _LOG.warning("call %s: its lease may have run out, and the store does not tell: %s", hold.run.call, error)
+            _LOG.warning("call %s: its lease may have run out, and the store does not tell: %s", lease.run.call, error)
             return "lost"
 
-    def _heard(self, batch: Sequence[Hold], words: Sequence[str], asked_at: float) -> None:
-        for hold, word in zip(batch, words, strict=True):
-            if hold.standing == "lost" or (word != "lost" and asked_at < hold.asked_at):
+    def _heard(self, batch: Sequence[LeaseHandle], words: Sequence[str], asked_at: float) -> None:
+        for lease, word in zip(batch, words, strict=True):
+            if lease.standing == "lost" or (word != "lost" and asked_at < lease.asked_at):
                 continue  # the answer to a later question came first
-            hold.asked_at = asked_at
-            if word == "lost" and hold in self._holds and not hold.ending:
-                _LOG.warning("call %s: its lease under fence %d is lost", hold.run.call, hold.run.fence)
-            hold.hear(word)
+            lease.asked_at = asked_at
+            if word == "lost" and lease in self._kept and not lease.ending:
+                _LOG.warning("call %s: its lease under fence %d is lost", lease.run.call, lease.run.fence)
+            lease.hear(word)
 
     def _renew_for_ever(self) -> None:
         while True:

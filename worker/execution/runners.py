@@ -1,4 +1,4 @@
-"""The ways to run a handler: in the slot's thread, on the event loop. (A process of its own: `horses`.)
+"""The ways to run a handler: in the slot's thread, on the event loop. (A process of its own: `process_pool`.)
 
 Each enforces the run limit in its way, and hands the word of a handler that was given up to `Attempt.late`.
 """
@@ -115,7 +115,7 @@ class OnLoop:
                 self._loop.call_soon_threadsafe(stop)
 
         self._loop.call_soon_threadsafe(begin)
-        attempt.hold.when_stopped(ask_to_stop)
+        attempt.session.lease.when_stopped(ask_to_stop)
         try:
             return answer.result(None if limit is None else max(0.0, limit - time.monotonic()))
         except FutureTimeout:

@@ -1,9 +1,9 @@
-"""The process that forks horses, and the horse itself: user code in a process of its own.
+"""The process that forks child processes, and the child process itself: user code in a process of its own.
 
-The zygote is forked from the worker before any thread starts, with the tools loaded, so that its own forks are those
-of a process with one thread. It only waits for sockets and forks. Each dies with its parent, by the kernel's word on
-Linux, elsewhere by noticing it; and the zygote first kills what its horses have started. Nothing here speaks to the
-store: a horse asks the worker through its socket.
+The fork server is forked from the worker before any thread starts, with the tools loaded, so that its own forks are
+those of a process with one thread. It only waits for sockets and forks. Each dies with its parent, by the kernel's word
+on Linux, elsewhere by noticing it; and the fork server first kills what its child processes have started. Nothing here
+speaks to the store: a child process asks the worker through its socket.
 """
 
 from __future__ import annotations
@@ -34,68 +34,68 @@ _PR_SET_PDEATHSIG = 1
 _REAP_EVERY_S = 1.0
 
 
-def tend(orders: socket.socket, registry: Registry, worker: int) -> NoReturn:
-    """Be the zygote: fork a horse for each socket that comes, until the worker is gone."""
-    herd = _Herd()
+def serve(orders: socket.socket, registry: Registry, worker: int) -> NoReturn:
+    """Be the fork server: fork a child process for each socket that comes, until the worker is gone."""
+    children = _Children()
     _ignore_stops()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _when_gone(worker, herd.end)
+    _when_gone(worker, children.end)
     me = os.getpid()
     while True:
-        herd.reap()
-        orders.settimeout(_REAP_EVERY_S if herd.horses else None)
+        children.reap()
+        orders.settimeout(_REAP_EVERY_S if children.pids else None)
         try:
             word, sockets, _, _ = socket.recv_fds(orders, 1, 1)
         except TimeoutError:
             continue
         if not word:
-            herd.end()
+            children.end()
         try:
-            if (horse := os.fork()) == 0:
+            if (child := os.fork()) == 0:
                 orders.close()
-                _run_and_exit(partial(_be_horse, sockets[0], registry, me))
-            herd.horses.add(horse)
+                _run_and_exit(partial(_be_child, sockets[0], registry, me))
+            children.pids.add(child)
         except OSError as error:  # no process to be had: the closed socket tells the worker
             _complain(f"no process for a tool: {error}")
         os.close(sockets[0])
 
 
-class _Herd:
-    """The horses that were forked and not reaped; so no other process can have one of their ids."""
+class _Children:
+    """The child processes that were forked and not reaped; so no other process can have one of their ids."""
 
     def __init__(self) -> None:
-        self.horses: set[int] = set()
+        self.pids: set[int] = set()
 
     def reap(self) -> None:
         with suppress(ChildProcessError):
             while gone := os.waitpid(-1, os.WNOHANG)[0]:
-                self.horses.discard(gone)
+                self.pids.discard(gone)
 
     def end(self) -> NoReturn:
         """Kill them with all that they have started, and end."""
-        for horse in tuple(self.horses):
+        for pid in tuple(self.pids):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(horse, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
         os._exit(0)
 
 
-def _be_horse(handle: int, registry: Registry, zygote: int) -> None:
+def _be_child(handle: int, registry: Registry, fork_server: int) -> None:
     os.setsid()  # signals to the worker's group do not reach us, and we can be killed with all that we start
-    _die_with(zygote)
+    _die_with(fork_server)
     _ignore_stops()
     with Pipe(handle) as pipe:
         _send(pipe, {"pid": os.getpid()})
-        end = _work(json.loads(pipe.recv_bytes()), registry, PipeLine(pipe))
+        end = _work(json.loads(pipe.recv_bytes()), registry, PipeChannel(pipe))
         _send(pipe, {"end": end.to_json()})
 
 
-def _work(order: dict[str, Any], registry: Registry, line: PipeLine) -> End:
+def _work(order: dict[str, Any], registry: Registry, channel: PipeChannel) -> End:
     tool = registry.find(order["tool"])
     assert tool, "the worker found it in the same registry"
     values = tool.signature.bind(order["values"])
     assert isinstance(values, dict), "the worker has bound the same arguments"
     secrets = Secrets(tuple(order["secrets"]), tool.has_secrets)
-    entry = Entry(tool, values, Call(**order["call"], line=line, secrets=secrets))
+    entry = Entry(tool, values, Call(**order["call"], channel=channel, secrets=secrets))
     if order["reconcile"]:
         return enter_reconcile(entry, lambda said: asyncio.run(_awaited(said)))
     return asyncio.run(enter_async(entry)) if tool.is_async else enter(entry)
@@ -105,8 +105,8 @@ async def _awaited(said: Awaitable[Any]) -> Any:
     return await said
 
 
-class PipeLine:
-    """The line of a handler in a horse: it asks the worker, which asks the store. See `call.Line`."""
+class PipeChannel:
+    """A `call.CallChannel` in a child process: it asks the worker, which asks the store."""
 
     def __init__(self, pipe: Pipe[Any, Any]) -> None:
         self._pipe = pipe

@@ -1,7 +1,7 @@
-"""Handlers in processes of their own, as the worker sees them: one horse per entry, killed hard at the run limit.
+"""Handlers in processes of their own, as the worker sees them: a child process per entry, killed at the run limit.
 
 The lease is renewed by the worker, so a handler that holds the interpreter cannot lose it. Decides what the death of
-a horse means; what a horse does is `zygote`'s.
+a child process means; what a child process does is `fork_server`'s.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ..tools.tool import Isolation
 from . import fork_server
 
 _LOG = logging.getLogger("toolonce.worker")
-_CONTEXT = tuple(item.name for item in fields(Call) if item.name not in ("line", "secrets"))
+_CONTEXT = tuple(item.name for item in fields(Call) if item.name not in ("channel", "secrets"))
 
 
-class Stable:
-    """The zygote and the living horses.
+class ProcessPool:
+    """The fork server and the living child processes.
 
     Attributes:
-        broken: the zygote is gone; tools that need processes cannot run here any more.
+        broken: the fork server is gone; tools that need processes cannot run here any more.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -47,7 +47,7 @@ class Stable:
         self._living: set[int] = set()
 
     def open(self) -> None:
-        """Fork the zygote, if any tool needs it. Call it while there is one thread."""
+        """Fork the fork server, if any tool needs it. Call it while there is one thread."""
         if not any(tool.isolation is Isolation.PROCESS for tool in self._registry):
             return
         ours, theirs = socket.socketpair()
@@ -55,29 +55,29 @@ class Stable:
         if os.fork() == 0:
             ours.close()
             try:
-                fork_server.tend(theirs, self._registry, worker)
+                fork_server.serve(theirs, self._registry, worker)
             finally:
                 os._exit(1)
         theirs.close()
         self._orders = ours
 
     def close(self) -> None:
-        """End the zygote; its horses end with it."""
+        """End the fork server; its child processes end with it."""
         if self._orders:
             self._orders.close()
             self._orders = None
 
     def kill_all(self) -> None:
-        """Kill every horse now."""
+        """Kill every child process now."""
         for pid in self._living.copy():
             _kill(pid)
 
     def enter(self, attempt: Attempt) -> End:
-        """Run the handler in a horse; see `running.Runner`."""
+        """Run the handler in a child process; see `runners.Runner`."""
         return self._run(attempt.entry, _order(attempt.entry, attempt.named))
 
     def reconcile(self, entry: Entry, named: dict[str, Any]) -> End:
-        """Run the tool's reconcile in a horse; `named` are the arguments as decoded."""
+        """Run the tool's reconcile in a child process; `named` are the arguments as decoded."""
         return self._run(entry, {**_order(entry, named), "reconcile": True})
 
     def _run(self, entry: Entry, order: dict[str, Any]) -> End:
@@ -87,7 +87,7 @@ class Stable:
             self.broken = True
             return End(Kind.NOT_STARTED, code="no_process", message=f"no process could be started: {error}")
         with pipe:
-            return self._ride(entry, order, pipe)
+            return self._run_in_child(entry, order, pipe)
 
     def _new_pipe(self) -> Pipe[Any, Any]:
         if self._orders is None:
@@ -97,7 +97,7 @@ class Stable:
             socket.send_fds(self._orders, [b"h"], [theirs.fileno()])
         return Pipe(ours.detach())
 
-    def _ride(self, entry: Entry, order: dict[str, Any], pipe: Pipe[Any, Any]) -> End:
+    def _run_in_child(self, entry: Entry, order: dict[str, Any], pipe: Pipe[Any, Any]) -> End:
         try:
             pid = json.loads(pipe.recv_bytes())["pid"]
         except (EOFError, OSError):
@@ -125,7 +125,7 @@ def _listen(entry: Entry, pipe: Pipe[Any, Any]) -> End:
     """Answer the handler's questions until its end, or its limit.
 
     Raises:
-        EOFError, OSError: the horse died.
+        EOFError, OSError: the child process died.
     """
     limit = entry.call.limit_at
     while pipe.poll(None if limit is None else max(0.0, limit - time.monotonic())):
@@ -138,15 +138,15 @@ def _listen(entry: Entry, pipe: Pipe[Any, Any]) -> End:
 
 
 def _answer(entry: Entry, question: dict[str, Any]) -> dict[str, Any]:
-    line = entry.call.line
+    channel = entry.call.channel
     try:
         match question["ask"]:
             case "begin":
-                return {"said": line.begin()}
+                return {"said": channel.begin()}
             case "progress":
-                return {"said": line.progress(question["fraction"], question["message"])}
+                return {"said": channel.progress(question["fraction"], question["message"])}
             case _:
-                return {"said": line.standing()}
+                return {"said": channel.standing()}
     except NotStarted as error:
         return {"not_started": str(error), "retry_after": error.retry_after}
     except StoreError as error:
@@ -158,6 +158,6 @@ def _send(pipe: Pipe[Any, Any], message: dict[str, Any]) -> None:
 
 
 def _kill(pid: int) -> None:
-    """Kill a horse with everything it has started; harmless for one that has ended."""
+    """Kill a child process with everything it has started; harmless for one that has ended."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

@@ -20,8 +20,8 @@ from ...store.model.states import Operation, State
 from ...store.operations.operators import Done, Seen, Word, resolve, retry
 from ...store.operations.recovery import ReadBack, ask_later, readback
 from ...store.operations.runs import Run
-from ..execution.attempt import Desk
 from ..execution.prepare import Ready, prepare
+from ..execution.run_session import WorkerContext
 from ..tools.handler_result import End, Kind, named
 from ..tools.registry import Registry
 from .process_identity import is_gone
@@ -57,12 +57,12 @@ class _Asking:
 class ReadBacks:
     """The read-backs of one worker."""
 
-    def __init__(self, desk: Desk, registry: Registry, ask: Ask, *, worker: str) -> None:
-        self._connection = desk.connection
+    def __init__(self, context: WorkerContext, registry: Registry, ask: Ask, *, worker: str) -> None:
+        self._connection = context.connection
         self._registry = registry
-        self._keyring = desk.keyring
+        self._keyring = context.keyring
         self._worker = worker
-        self._tally = desk.tally
+        self._tally = context.tally
         self._ask = ask
         self._asked: dict[str, _Asking] = {}
         self._pauses: dict[str, tuple[int, float]] = {}

@@ -15,7 +15,7 @@ from ...store.operations.runs import Run
 from ..execution.invoke import Entry, enter_reconcile
 from ..execution.prepare import Ready
 from ..execution.runners import OnLoop
-from ..isolation.process_pool import Stable
+from ..isolation.process_pool import ProcessPool
 from ..tools.call import context_of
 from ..tools.handler_result import End
 from ..tools.tool import Isolation, Tool
@@ -32,7 +32,7 @@ def limit_s(tool: Tool) -> float:
 class Reconcilers:
     """The ways in which this process runs a reconcile."""
 
-    def __init__(self, loop: OnLoop, processes: Stable) -> None:
+    def __init__(self, loop: OnLoop, processes: ProcessPool) -> None:
         self._loop = loop
         self._processes = processes
 
@@ -55,7 +55,7 @@ class Reconcilers:
 
 
 class _NothingToBegin:
-    """The line of a reconcile: it looks at something that has ended, and has its time limit in place of a lease."""
+    """The call channel of a reconcile: it looks at what has ended; its time limit stands in place of a lease."""
 
     def __init__(self, limit_at: float) -> None:
         self._limit_at = limit_at

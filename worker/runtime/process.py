@@ -21,17 +21,16 @@ from ...store.model.keyring import Keyring
 from ...store.model.times import seconds
 from ...store.operations.recovery import Retention
 from ...store.operations.tools import publish
-from ..execution.attempt import Desk
 from ..execution.counters import Tally
 from ..execution.executor import Executor
-from ..execution.interrupting import interrupt_all
 from ..execution.lease import Leases
 from ..execution.persist import KEEP_S, Persistence
 from ..execution.replicas import Replicas, Required
+from ..execution.run_session import WorkerContext, interrupt_all
 from ..execution.runners import InThread, OnLoop, Runner
 from ..execution.timeouts import Limits
 from ..execution.unheard import without_texts
-from ..isolation.process_pool import Stable
+from ..isolation.process_pool import ProcessPool
 from ..maintenance.fence_watermark import HighWater
 from ..maintenance.process_identity import identity
 from ..maintenance.reconcile import ReadBacks
@@ -124,14 +123,16 @@ class Process:
         high_water = HighWater(replicas.confirm)
         self._sweep = Sweep(connection, self.name, high_water, lease_ms=options.lease_ms, retention=options.retention)
         leases = Leases(connection, options.lease_ms)
-        self._desk = Desk(connection, leases, persistence, replicas, keyring, self._tally, nudge=self._sweep.nudge)
+        self._context = WorkerContext(
+            connection, leases, persistence, replicas, keyring, self._tally, nudge=self._sweep.nudge
+        )
         intake = Intake(connection, self._queues, self.name, self._tally)
-        self._slots = Slots(self._desk, intake, high_water, burst=options.burst)
+        self._slots = Slots(self._context, intake, high_water, burst=options.burst)
         self._limits = Limits()
         self._loop = OnLoop()
-        self._stable = Stable(registry)
-        asking = Reconcilers(self._loop, self._stable)
-        self._readbacks = ReadBacks(self._desk, registry, asking.ask, worker=self.name)
+        self._processes = ProcessPool(registry)
+        asking = Reconcilers(self._loop, self._processes)
+        self._readbacks = ReadBacks(self._context, registry, asking.ask, worker=self.name)
         self._since: dict[str, float] = {}
 
     @property
@@ -145,11 +146,11 @@ class Process:
 
     def live(self, signals: Signals) -> int:
         """From the first registration to the last."""
-        self._stable.open()  # before any thread: it forks
-        self._desk.replicas.start(relieved=lambda: self._sweep.nudge(0))
+        self._processes.open()  # before any thread: it forks
+        self._context.replicas.start(relieved=lambda: self._sweep.nudge(0))
         registered = RegisteredWorker.create(self._connection, self._queues, self.name)
         registered.identity = self._connection.space.worker_key(self.name), identity()
-        registered.stops = self._connection.space.wake_channel(self.name), self._desk.leases.nudge
+        registered.stops = self._connection.space.wake_channel(self.name), self._context.leases.nudge
         heart = Heart(registered, self._report)
         self._connection.run(publish(self._connection.space, self._registry.specs()))
         registered.enlist()
@@ -165,11 +166,11 @@ class Process:
 
     def _start(self) -> None:
         in_thread = InThread(self._limits, self._slots.replace)
-        others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._stable}
-        for part in (self._desk.leases, self._limits, self._loop, self._readbacks):
+        others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._processes}
+        for part in (self._context.leases, self._limits, self._loop, self._readbacks):
             part.start()
-        self._sweep.start(self._queues, self._registry, keys=self._desk.keyring.ids, has_room=lambda: self.has_room)
-        executor = Executor(self._desk, self._registry, in_thread, others, wait=self._loop.wait_for)
+        self._sweep.start(self._queues, self._registry, keys=self._context.keyring.ids, has_room=lambda: self.has_room)
+        executor = Executor(self._context, self._registry, in_thread, others, wait=self._loop.wait_for)
         self._slots.start(executor, self._options.concurrency)
 
     def _until_told(self, signals: Signals) -> int:
@@ -177,7 +178,7 @@ class Process:
             if signals.wait(0.5 if not self._options.burst else 0.02):
                 self._drain(signals)
                 return 0
-            if self._stable.broken or self._tally.abandoned >= self._options.abandoned_limit:
+            if self._processes.broken or self._tally.abandoned >= self._options.abandoned_limit:
                 _LOG.error("worn out (%d threads given up); draining, to be started anew", self._tally.abandoned)
                 self._drain(signals)
                 return 1
@@ -191,11 +192,11 @@ class Process:
         while self._slots.alive and time.monotonic() < until and signals.count < 2:
             signals.wait(0.05)
         if self._slots.alive:
-            self._desk.persistence.hurry.set()
+            self._context.persistence.hurry.set()
             hurried = Connection(self._connection.url, namespace=self._connection.space.name, patience=_HURRIED)
-            interrupt_all(hurried, self._desk.leases, "interrupted by shutdown")
+            interrupt_all(hurried, self._context.leases, "interrupted by shutdown")
             hurried.close()
-            self._stable.kill_all()
+            self._processes.kill_all()
 
     def _stop(self) -> None:
         self._slots.draining.set()
@@ -203,19 +204,21 @@ class Process:
         self._readbacks.stop()
         self._limits.stop()
         self._loop.stop()
-        self._stable.close()
-        self._desk.replicas.stop()
-        self._desk.leases.stop()
+        self._processes.close()
+        self._context.replicas.stop()
+        self._context.leases.stop()
 
     def _report(self) -> Report:
-        tally, holds = self._tally, self._desk.leases.held()
-        self._since = {hold.run.call: self._since.get(hold.run.call, time.time()) for hold in holds}
-        doing = [Doing(hold.run.call, hold.run.tool, hold.run.attempt, self._since[hold.run.call]) for hold in holds]
+        tally, leases = self._tally, self._context.leases.held()
+        self._since = {lease.run.call: self._since.get(lease.run.call, time.time()) for lease in leases}
+        doing = [
+            Doing(lease.run.call, lease.run.tool, lease.run.attempt, self._since[lease.run.call]) for lease in leases
+        ]
         return Report(
             namespace=self._connection.space.name,
             state="draining" if self._slots.draining.is_set() else "working",
             slots=self._options.concurrency,
-            busy=len(holds),
+            busy=len(leases),
             succeeded=tally.succeeded,
             failed=tally.failed,
             retried=tally.retried,
@@ -231,5 +234,5 @@ class Process:
             lease_ms=self._options.lease_ms,
             beat_s=SIGN_OF_LIFE_S,
             replicas=str(self._options.replicas),
-            lacks_replicas=self._desk.replicas.short,
+            lacks_replicas=self._context.replicas.short,
         )

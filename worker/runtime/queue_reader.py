@@ -46,9 +46,9 @@ class Intake:
         # One queue: a slot may wait as long as a drain can. Several: it has to look around.
         self._idle_s = 1.0 if len(self.queues) == 1 else 0.25
 
-    def open(self, slot: int, link: Link, stopping: threading.Event) -> Door:
+    def open(self, slot: int, link: Link, stopping: threading.Event) -> QueueCursor:
         """A slot's way to the queues."""
-        return Door(self, slot, link, stopping)
+        return QueueCursor(self, slot, link, stopping)
 
     def take(self, place: int, link: Link, *, wait: bool) -> Delivery | None:
         """One pointer of a queue, or None. Raises redis-py's errors."""
@@ -86,7 +86,7 @@ class Intake:
         _LOG.warning("refused a queue entry that is no call of ours: %.100r", entry)
 
 
-class Door:
+class QueueCursor:
     """Where one slot asks for work."""
 
     def __init__(self, intake: Intake, slot: int, link: Link, stopping: threading.Event) -> None:

@@ -9,21 +9,20 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable
 
 from ...store.connections.connection import Link
 from ...store.connections.handler_context import mark_inside
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreError
-from ...store.operations.runs import Delivery, NotRun, claim
-from ..execution.attempt import Desk
+from ...store.operations.runs import Delivery, NotRun
 from ..execution.executor import Executor
 from ..execution.log_context import working_on
 from ..execution.persist import Sends
+from ..execution.run_session import RunSession, WorkerContext
 from ..execution.runners import Abandoned
 from ..maintenance.fence_watermark import HighWater
-from .queue_reader import Door, Intake
+from .queue_reader import Intake, QueueCursor
 
 _LOG = logging.getLogger("toolonce.worker")
 _BURST_PAUSE_S = 0.02
@@ -37,9 +36,9 @@ class Slots:
         burst: end when the queues are empty and nothing runs.
     """
 
-    def __init__(self, desk: Desk, intake: Intake, high_water: HighWater, *, burst: bool = False) -> None:
+    def __init__(self, context: WorkerContext, intake: Intake, high_water: HighWater, *, burst: bool = False) -> None:
         self.draining = threading.Event()
-        self._desk = desk
+        self._context = context
         self._intake = intake
         self._burst = burst
         self._high_water = high_water
@@ -69,7 +68,7 @@ class Slots:
 
     def replace(self, given_up: threading.Thread, first: Callable[[Sends], None]) -> None:
         """Give the place of an overrun thread to a new one. The old one ends when its handler comes back."""
-        self._desk.tally.abandoned += 1
+        self._context.tally.abandoned += 1
         self._add(first)
         self._threads.discard(given_up)
         self._busy.discard(given_up)
@@ -83,13 +82,13 @@ class Slots:
     def _run(self, number: int, first: Callable[[Sends], None] | None) -> None:
         mark_inside()
         thread = threading.current_thread()
-        link = self._desk.connection.dedicated()
+        link = self._context.connection.dedicated()
         try:
             if first:
                 first(link)
             self._serve(self._intake.open(number, link, self.draining), link, thread)
         except Abandoned:
-            self._desk.tally.abandoned -= 1
+            self._context.tally.abandoned -= 1
         except Exception:
             _LOG.exception("a slot failed; another takes its place")
             if not self.draining.is_set():
@@ -99,9 +98,9 @@ class Slots:
             self._busy.discard(thread)
             link.close()
 
-    def _serve(self, door: Door, link: Link, thread: threading.Thread) -> None:
+    def _serve(self, cursor: QueueCursor, link: Link, thread: threading.Thread) -> None:
         while not self.draining.is_set():
-            delivery = door.next(wait=not self._burst)
+            delivery = cursor.next(wait=not self._burst)
             if delivery is None and self._burst and not self._busy:
                 return
             if delivery is None:
@@ -116,34 +115,24 @@ class Slots:
             self._busy.discard(thread)
 
     def _deliver(self, delivery: Delivery, link: Link) -> None:
-        desk = self._desk
-        seen, lease_ms, short = self._high_water.seen, desk.leases.lease_ms, desk.replicas.short
-        if short:
-            delivery = delivery.forgettable
-        request = claim(desk.connection.space, delivery, lease_ms=lease_ms, seen_fence=seen, bar_mutating=short)
-        asked_at, what = time.monotonic(), f"the claim of call {delivery.call}"
         try:
-            # Asked again for as long as it takes: the claim may have happened, and is ours to run then.
-            if short:  # only what replicas need not have comes of it
-                run, enough = desk.persistence.write(link, request, what=what), True
-            else:
-                run, enough = desk.replicas.write(link, request, what=what)
+            session = RunSession.claim(self._context, delivery, link, seen_fence=self._high_water.seen)
         except StoreError as error:
             _LOG.warning("call %s: %s", delivery.call, error)
             return
-        if isinstance(run, NotRun):
-            self._not_run(delivery, run)
+        if isinstance(session, NotRun):
+            self._not_run(delivery, session)
             return
-        if enough and not short:  # else a failover may forget this claim, and that is no proof of anything
-            self._high_water.note(run.fence)
+        if session.is_remembered:
+            self._high_water.note(session.run.fence)
         reach("after_claim")
         assert self._executor
-        with working_on(run):
-            self._executor.execute(run, link, asked_at=asked_at, enough=enough)
+        with working_on(session.run):
+            self._executor.execute(session, link)
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":
-            self._desk.tally.refused_jobs += 1
+            self._context.tally.refused_jobs += 1
             _LOG.warning("refused a pointer without a record: %s", delivery.job_id)
         else:
             _LOG.debug("call %s is not run: %s %s", delivery.call, why.why, why.detail)

@@ -1,7 +1,7 @@
 """The context of a running call: what a handler may know and say. Injected as the keyword ``call``.
 
-Decides nothing about the outcome; what it says goes through a `Line`, so that it works the same in a thread, on the
-event loop, in a process of its own and in a test without a server.
+Decides nothing about the outcome; what it says goes through a `CallChannel`, so that it works the same in a thread, on
+the event loop, in a process of its own and in a test without a server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import CancelRequested, LeaseLost
 from .tracebacks import traceback_of
 
 
-class Line(Protocol):
+class CallChannel(Protocol):
     """The way from a running handler to its record."""
 
     def begin(self) -> str:
@@ -60,7 +60,7 @@ class Call:
     call_id: str | None
     trace: str
     limit_at: float | None
-    line: Line = field(repr=False, compare=False)
+    channel: CallChannel = field(repr=False, compare=False)
     secrets: Secrets = field(default=NO_SECRETS, repr=False, compare=False)
 
     @property
@@ -86,7 +86,7 @@ class Call:
             CancelRequested: someone asked for a stop before the effect; nothing was written.
             LeaseLost: this attempt has no right to start an effect any more.
         """
-        _heed(self.line.begin())
+        _heed(self.channel.begin())
 
     def progress(self, fraction: float | None = None, message: str = "") -> None:
         """Tell those who wait how far it is; `fraction` is 0 to 1, and what lies beyond counts as the nearer of both.
@@ -99,7 +99,7 @@ class Call:
         if fraction is not None and not _is_number(fraction):
             fraction, message = None, f"{whole_text(fraction)} {whole_text(message)}".rstrip()
         share = None if fraction is None else min(1.0, max(0.0, float(fraction)))
-        if not self.line.progress(share, whole_text(message)):
+        if not self.channel.progress(share, whole_text(message)):
             _heed("lost")
 
     def check_lease(self) -> None:
@@ -112,7 +112,7 @@ class Call:
             CancelRequested: someone asked for a stop.
             LeaseLost: the lease is gone, or nobody confirms it.
         """
-        _heed(self.line.standing())
+        _heed(self.channel.standing())
 
     async def begin_async(self) -> None:
         """`begin` without stopping the event loop."""
@@ -127,7 +127,7 @@ class Call:
         await asyncio.to_thread(self.progress, fraction, message)
 
 
-def context_of(run: Run, limit_at: float | None, line: Line, secrets: Secrets = NO_SECRETS) -> Call:
+def context_of(run: Run, limit_at: float | None, channel: CallChannel, secrets: Secrets = NO_SECRETS) -> Call:
     """The context of a claimed run."""
     return Call(
         tool=run.tool,
@@ -141,7 +141,7 @@ def context_of(run: Run, limit_at: float | None, line: Line, secrets: Secrets = 
         call_id=run.call_id,
         trace=run.trace,
         limit_at=limit_at,
-        line=line,
+        channel=channel,
         secrets=secrets,
     )
 

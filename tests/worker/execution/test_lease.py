@@ -14,7 +14,7 @@ from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Seen, Word, cancel
 from toolonce.store.operations.runs import Delivery, Ending, Run, claim, settle
-from toolonce.worker.execution.lease import HEARD_S, Hold, Leases
+from toolonce.worker.execution.lease import HEARD_S, LeaseHandle, Leases
 
 
 def claimed(site: Site) -> Run:
@@ -24,11 +24,11 @@ def claimed(site: Site) -> Run:
     return run
 
 
-def settled_while_it_is_held(site: Site, leases: Leases) -> Hold:
+def settled_while_it_is_held(site: Site, leases: Leases) -> LeaseHandle:
     run = claimed(site)
-    hold = leases.hold(run, time.monotonic())
+    lease = leases.keep(run, time.monotonic())
     site.connection.run(settle(site.connection.space, run, Ending(State.SUCCEEDED, "1")))
-    return hold
+    return lease
 
 
 @pytest.mark.parametrize("ending", [False, True])
@@ -53,33 +53,33 @@ def test_renewals_go_on_after_a_server_has_refused_them(
     site = Site(own_server.url, "leases", tmp_path)
     run = claimed(site)
     leases = Leases(site.connection, 300)
-    hold = leases.hold(run, time.monotonic())
+    lease = leases.keep(run, time.monotonic())
     leases.start()
     try:
         site.connection.command("CONFIG", "SET", "min-replicas-to-write", "1")
         wait_until(lambda: "could not be renewed" in caplog.text, description="a refused renewal")
         site.connection.command("CONFIG", "SET", "min-replicas-to-write", "0")
         refused_at = time.monotonic()
-        wait_until(lambda: hold.asked_at > refused_at, description="a renewal after it")
+        wait_until(lambda: lease.asked_at > refused_at, description="a renewal after it")
     finally:
         leases.stop()
         site.close()
 
-    assert hold.standing == "kept"
+    assert lease.standing == "kept"
 
 
 def test_a_lease_that_nobody_confirms_is_lost_once_it_has_passed(own_server: RealServer, tmp_path: Path) -> None:
     """faults 8: the last answer, from before the store went away, says nothing about now."""
     site = Site(own_server.url, "leases", tmp_path)
     leases = Leases(site.connection, 300)
-    hold = leases.hold(claimed(site), time.monotonic())
+    lease = leases.keep(claimed(site), time.monotonic())
     try:
         own_server.pause()
-        heard_at_once = leases.check(hold)
-        wait_until(lambda: time.monotonic() - hold.asked_at > 0.3, description="a lease has passed")
-        heard_later = leases.check(hold)
+        heard_at_once = leases.check(lease)
+        wait_until(lambda: time.monotonic() - lease.asked_at > 0.3, description="a lease has passed")
+        heard_later = leases.check(lease)
         own_server.resume()
-        heard_again = leases.check(hold)
+        heard_again = leases.check(lease)
     finally:
         site.close()
 
@@ -89,24 +89,24 @@ def test_a_lease_that_nobody_confirms_is_lost_once_it_has_passed(own_server: Rea
 def test_the_answer_to_an_earlier_question_does_not_undo_a_later_one(site: Site) -> None:
     """faults 8: a renewal that was on its way when the lease went over to someone else."""
     leases = Leases(site.connection, 60_000)
-    hold = leases.hold(claimed(site), time.monotonic())
-    site.connection.run(settle(site.connection.space, hold.run, Ending(State.SUCCEEDED, "1")))
+    lease = leases.keep(claimed(site), time.monotonic())
+    site.connection.run(settle(site.connection.space, lease.run, Ending(State.SUCCEEDED, "1")))
     earlier = time.monotonic()
 
     leases.renew_now()
-    leases._heard([hold], ["kept"], earlier)
+    leases._heard([lease], ["kept"], earlier)
 
-    assert hold.standing == "lost"
+    assert lease.standing == "lost"
 
 
 def test_a_stop_is_heard_by_the_renewal_alone_however_long_the_lease(site: Site) -> None:
     """faults 8: the word that announces a stop may be lost; a lease of an hour is renewed often enough all the same."""
     leases = Leases(site.connection, 3_600_000)
-    hold = leases.hold(claimed(site), time.monotonic())
+    lease = leases.keep(claimed(site), time.monotonic())
     leases.start()
     try:
-        site.connection.run(cancel(site.connection.space, Seen(hold.run.call), Word("ann", "changed my mind")))
-        wait_until(lambda: hold.standing == "cancel", description="the stop is heard")
+        site.connection.run(cancel(site.connection.space, Seen(lease.run.call), Word("ann", "changed my mind")))
+        wait_until(lambda: lease.standing == "cancel", description="the stop is heard")
     finally:
         leases.stop()
 

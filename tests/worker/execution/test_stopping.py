@@ -93,7 +93,7 @@ def test_a_call_that_is_to_be_tried_again_and_was_cancelled_is_not(site: Site) -
         attempts.append(call.attempt)
         effect("inside")
         pass_gate("go")
-        wait_until(lambda: call.line.standing() == "cancel", description="the stop is heard")
+        wait_until(lambda: call.channel.standing() == "cancel", description="the stop is heard")
         raise RuntimeError("again, please")
 
     with site.worker_here(registry, lease_ms=2_000):
