@@ -251,4 +251,4 @@ def test_of_very_many_faults_the_first_are_told() -> None:
     assert found is not None
     assert len(found.details["errors"]) == 5
     assert "(and many more)" in found.message
-    assert STEPS == 4_000_000  # said in the README
+    assert STEPS == 4_000_000  # said in docs/benchmarks.md
