@@ -33,6 +33,15 @@ def test_what_the_code_decides_is_written_in_the_architecture_as_it_stands() -> 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    "path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("ops/*.md")]), ids=lambda p: p.name
+)
+def test_each_link_of_a_document_leads_to_a_file(path: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8"))
+
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
 @pytest.fixture
 def server() -> Iterator[RealServer]:
     """One of its own: the examples live in the default namespace, where other tests may have left their marks."""
