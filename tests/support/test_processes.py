@@ -12,6 +12,7 @@ from tests.support.crash_nursery import Nursery
 from tests.support.leftovers import leftover_processes
 from tests.support.processes import Child
 from tests.support.wait import wait_until
+from tests.support.workers import TOOLS
 
 ECHO = "import sys\nprint('ready')\nfor line in sys.stdin: print('got', line.strip())"
 # A grandchild in a session of its own: no process group holds it, no parent remembers it.
@@ -50,7 +51,7 @@ def test_a_killed_one_is_reaped() -> None:
 def test_one_of_the_nursery_can_be_killed_the_moment_it_is_born(tmp_path: Path) -> None:
     with Nursery(tmp_path) as nursery:
         for _ in range(20):
-            born = nursery.start("toolonce", "work", "--redis", f"unix://{tmp_path}/nobody")
+            born = nursery.start("toolonce", "work", "--tools", TOOLS, "--redis", f"unix://{tmp_path}/nobody")
             assert os.getpgid(born.pid) == born.pid
             born.kill9()
 
