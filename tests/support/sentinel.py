@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -77,3 +78,14 @@ class Failover:
                 return bool(client.execute_command("SENTINEL", "REPLICAS", SERVICE))
         except redis.RedisError:
             return False
+
+
+@contextmanager
+def primary_and_replica() -> Iterator[tuple[RealServer, RealServer]]:
+    """A primary and a replica that follows it."""
+    port = free_port()
+    with RealServer(port=str(port), bind="127.0.0.1", repl_diskless_sync_delay="0") as primary, RealServer() as replica:
+        with replica.client() as client:
+            client.execute_command("REPLICAOF", "127.0.0.1", str(port))
+            wait_until(lambda: client.info("replication")["master_link_status"] == "up")
+        yield primary, replica

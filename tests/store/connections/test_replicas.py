@@ -11,8 +11,7 @@ import pytest
 from tests.support.live_store import LiveScene, LiveStore
 from tests.support.redis_server import RealServer
 from tests.support.scene import LEASE_MS, Scene, spec
-from tests.support.sentinel import free_port
-from tests.support.wait import wait_until
+from tests.support.sentinel import primary_and_replica
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Connection, Patience
 from toolonce.store.connections.replication import acknowledged, following, known_replicas, note_replicas
@@ -126,12 +125,8 @@ def test_the_number_of_replicas_never_falls(scene: Scene) -> None:
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[RealServer, RealServer]]:
     """A primary and its replica."""
-    port = free_port()
-    with RealServer(port=str(port), bind="127.0.0.1", repl_diskless_sync_delay="0") as primary, RealServer() as replica:
-        with replica.client() as client:
-            client.execute_command("REPLICAOF", "127.0.0.1", str(port))
-            wait_until(lambda: client.info("replication")["master_link_status"] == "up")
-        yield primary, replica
+    with primary_and_replica() as servers:
+        yield servers
 
 
 def _on_a_new_line(connection: Connection, invocation: Invocation[Any]) -> int:

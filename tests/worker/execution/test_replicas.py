@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.redis_server import RealServer
-from tests.support.sentinel import free_port
+from tests.support.sentinel import primary_and_replica
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.connections.connection import Connection
@@ -23,12 +23,8 @@ ALL = ("--replicas", "all")
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[RealServer, RealServer]]:
     """A primary and its replica."""
-    port = free_port()
-    with RealServer(port=str(port), bind="127.0.0.1", repl_diskless_sync_delay="0") as primary, RealServer() as replica:
-        with replica.client() as client:
-            client.execute_command("REPLICAOF", "127.0.0.1", str(port))
-            wait_until(lambda: client.info("replication")["master_link_status"] == "up")
-        yield primary, replica
+    with primary_and_replica() as servers:
+        yield servers
 
 
 @pytest.fixture
