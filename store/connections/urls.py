@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -39,6 +40,13 @@ _TLS_OPTIONS = {
     "ssl_ciphers", "ssl_min_version",
 }  # fmt: skip
 OPTIONS = {"db", "username", "password", "client_name", "socket_timeout", "socket_connect_timeout", "socket_keepalive"}
+# CLIENT SETINFO is left out: Redis 7.0 has no such command, so its access lists can neither name nor allow it, and each
+# connection would leave a denial in ACL LOG. redis-py 8 renamed the option.
+_UNNAMED: dict[str, Any] = dict.fromkeys(
+    ["driver_info"]
+    if "driver_info" in signature(redis.connection.AbstractConnection.__init__).parameters
+    else ["lib_name", "lib_version"]
+)
 _TEXT_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "client_name")
 
 
@@ -174,6 +182,7 @@ def open_pool(url: str, **options: Any) -> redis.ConnectionPool:
         ValueError: the URL cannot be read.
     """
     watched = read_sentinel_url(url)
+    options = {**_UNNAMED, **options}
     if watched is None:
         require_plain(url)
         return redis.ConnectionPool.from_url(url, **options)
@@ -199,6 +208,7 @@ def listed_replicas(pool: redis.ConnectionPool) -> int:
 def open_async_pool(url: str, **options: Any) -> aioredis.ConnectionPool:
     """The same for asyncio."""
     watched = read_sentinel_url(url)
+    options = {**_UNNAMED, **options}
     if watched is None:
         require_plain(url)
         return aioredis.ConnectionPool.from_url(url, **options)

@@ -47,7 +47,7 @@ class Guarded(RealServer):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     acl = tmp_path_factory.mktemp("acl") / "users.acl"
-    acl.write_text((OPS / "deploy" / "users.acl").read_text())
+    acl.write_text((OPS / "deploy" / "users.acl").read_text() + "user admin on >change-me-admin ~* &* +@all\n")
     with Guarded(aclfile=str(acl)) as running:
         yield running
 
@@ -121,6 +121,7 @@ def test_each_role_can_do_all_of_its_work(server: Guarded, toolonce: CommandLine
     (tmp_path / "app.py").write_text(APP)
     work = ("work", "--tools", "app:tools", "--redis", server.url_of("worker"))
     consume = ("consume", "--redis", server.url_of("worker"))
+    connect(server, "admin").acl_log_reset()
     with (
         Child.python("-m", "toolonce.ops", *work, cwd=tmp_path) as worker,
         Child.python("-m", "toolonce.ops", *consume, cwd=tmp_path) as consumer,
@@ -136,6 +137,8 @@ def test_each_role_can_do_all_of_its_work(server: Guarded, toolonce: CommandLine
     assert answer == "succeeded"
     assert said.code == 0, said.err
     assert {name: check.err for name, check in checks.items() if check.code} == {}
+    denied = [(entry["username"], entry["object"]) for entry in connect(server, "admin").acl_log()]
+    assert [each for each in denied if each[0] in ("worker", "operator")] == []
 
 
 def _operators_work() -> dict[str, list[str]]:
