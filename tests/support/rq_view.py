@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from threading import RLock
 from unittest.mock import patch
 
 from redis import Redis
@@ -17,13 +18,16 @@ from toolonce.store.model.keys import Namespace
 
 REGISTRIES = {StartedJobRegistry: "wip", FailedJobRegistry: "failed", FinishedJobRegistry: "finished"}
 
+# The names belong to RQ's classes, so to the whole process: a second thread waits until the first has put them back.
+_alone = RLock()
+
 
 @contextmanager
 def rq_queue(space: Namespace, client: Redis, serializer: type[JSONSerializer] | None = None) -> Iterator[Queue]:
     """The default queue of a namespace as RQ sees it."""
     prefix = space.rq_prefix
     template = prefix.replace("{", "{{").replace("}", "}}")
-    with ExitStack() as patches:
+    with _alone, ExitStack() as patches:
         patches.enter_context(patch.object(Queue, "redis_queue_namespace_prefix", f"{prefix}:queue:"))
         patches.enter_context(patch.object(Queue, "redis_queues_keys", space.rq_queues))
         patches.enter_context(patch.object(Job, "redis_job_namespace_prefix", f"{prefix}:job:"))
