@@ -14,7 +14,7 @@ from ...store.model.states import State
 from ...store.operations.queries import Record
 from .render import age, moment
 
-IDENTITY = ("tool", "version", "kind", "effect", "scope", "tenant", "turn", "call_id", "position", "queue")
+IDENTITY = ("tool", "version", "kind", "effect", "scope", "tenant", "turn", "call_id", "reply_id", "position", "queue")
 TIMES = (
     "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until",
     "decided_at", "begun_at", "settled_at",

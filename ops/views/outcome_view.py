@@ -20,6 +20,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "idempotency_key": outcome.idempotency_key,
         "position": outcome.position,
         "call_id": outcome.call_id,
+        "reply_id": outcome.reply_id,
         "tool": outcome.tool,
         "state": word(outcome),
         "replayed": outcome.replayed,

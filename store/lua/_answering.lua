@@ -16,17 +16,34 @@ local function conflict(call, by_intent)
     .. (by_intent and 'intent' or 'turn') .. '","first":' .. first .. '}}'
 end
 
+-- What goes out in the place of the call's id in this entry; "" where the id itself does.
+local function reply_id_of(spec)
+  local is_stored = not spec.is_new and not spec.is_of_another_turn
+  return spec.reply_id or is_stored and fields(spec.call, 'reply_id')[1] or ''
+end
+
+-- The same for all calls at once, as JSON: place -> id. An entry hears of it before any call is at rest.
+local function reply_ids_of(calls)
+  local chosen = {}
+  for _, spec in ipairs(calls) do
+    local reply_id = reply_id_of(spec)
+    chosen[spec.asked.position] = reply_id ~= '' and reply_id or nil
+  end
+  return cjson.encode(chosen)
+end
+
 -- An inbox entry hears of each call once it is at rest; a conflict, and what is at rest already, at once. It hears of
 -- them in its own places and under its own ids, which an intent key may have found under others.
 local function answer_on_stream(spec, verdict)
   local call, asked = spec.call, spec.asked
   local position, id = asked.position, asked.call_id or ''
+  local reply_id = reply_id_of(spec)
   if verdict == 'conflict' then
     redis.call('XADD', answers, '*', 'call', call, 'position', position, 'id', id, 'name', asked.tool,
-      'state', 'conflict', 'result', '', 'error', conflict(call, asked.by_intent), 'marks', '')
+      'state', 'conflict', 'result', '', 'error', conflict(call, asked.by_intent), 'marks', '', 'reply_id', reply_id)
     return
   end
-  local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, position, id })
+  local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, position, id, reply_id })
   if OPEN[got[1]] then
     redis.call('HSET', record_of(call), 'answers', got[2] and got[2] .. '\n' .. line or line)
   end

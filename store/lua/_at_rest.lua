@@ -44,7 +44,7 @@ local function keep_answers(stream)
 end
 
 -- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
--- {stream, position, id} as JSON: one call may stand in several entries, under another id and place in each. (Records
+-- {stream, position, id, reply id} as JSON: one call may stand in several entries, under other ids and places in each. (Records
 -- of 0.1.0 hold the stream's name alone.)
 local function tell_harness(call, asking)
   each(asking, function(line)
@@ -52,7 +52,7 @@ local function tell_harness(call, asking)
     local marks = got[8] and got[2] ~= 'succeeded' and '{"may_have_run": true}' or got[5] or ''
     local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
     redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
-      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', marks)
+      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', marks, 'reply_id', ask[4] or '')
     keep_answers(ask[1])
   end)
 end

@@ -1,5 +1,5 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger memory queue record_fields fence (flow) submission predecessors placement answering
+-- uses: ledger memory queue record_fields fence (flow) submission predecessors placement reply_ids answering
 -- KEYS[1] = root of the namespace
 -- ARGV    = highest fence that the harness has seen, request id, turn key, most calls a queue may hold (0: no limit),
 --           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,
@@ -9,7 +9,8 @@
 --           number of predecessors, their call keys, number of tools that it comes after, their names,
 --           number of record fields, the record as field, value, ...
 -- RETURNS {"full", "queue" | "tenant", name} | {"full", "memory"} | {"specs"} (others are published by now)
---         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer}}
+--         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, "" for
+--         none, only where an intent key has found a call of another turn: else it is part of the answer
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 
 -- Nothing new is taken in while memory is short or a queue is full; what is stored is answered.
@@ -37,7 +38,7 @@ local function is_judged_by_others()
   return ARGV[5] ~= '' and ARGV[5] ~= published
 end
 
-local calls, seen, new_bytes = {}, {}, nil
+local calls, seen, with_id, new_bytes = {}, {}, {}, nil
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
@@ -58,6 +59,11 @@ while at < #ARGV do
     return full
   elseif spec.is_new then
     new_bytes = (new_bytes or 0) + #(spec.asked.args or '')
+  elseif spec.asked.by_intent then
+    spec.is_of_another_turn = fields(spec.call, 'turn_key')[1] ~= turn_key
+  end
+  if (spec.is_new or spec.is_of_another_turn) and (spec.asked.call_id or '') ~= '' then
+    with_id[#with_id + 1] = spec
   end
   calls[#calls + 1] = spec
 end
@@ -65,9 +71,14 @@ if new_bytes and is_memory_short(new_bytes, was_short) then
   return { 'full', 'memory' }
 end
 
+if with_id[1] then
+  choose_reply_ids(with_id)
+end
+
 local queued_now = {}
 local function admit(spec)
   local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
+  more.reply_id = spec.reply_id
   redis.call('HSET', root .. 'turn:' .. turn_key, call, came_at .. ' ' .. asked.position)
   if state ~= 'refused' then
     more.may_have_run = has_lost_writes and asked.effect ~= 'read' and 1 or nil
@@ -107,7 +118,7 @@ end
 
 local acknowledged = inbox ~= '' and redis.call('XACK', inbox, group, entry) == 1
 if acknowledged and answers ~= '' then
-  redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls)
+  redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls, 'reply_ids', reply_ids_of(calls))
   flow().keep_answers(answers)
 end
 local out = { 'ok', fence }
@@ -119,7 +130,7 @@ for _, spec in ipairs(calls) do
   if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
     answer_on_stream(spec, verdict)
   end
-  out[#out + 1] = { verdict, answer(spec.call) }
+  out[#out + 1] = { verdict, answer(spec.call), spec.is_of_another_turn and (spec.reply_id or '') or nil }
 end
 for tenant, queued in pairs(queued_now) do
   count_queued(tenant, queued)

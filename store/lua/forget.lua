@@ -16,11 +16,15 @@ for _, call in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', '(' .. whole(no
   bodies = bodies + 1
 end
 for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', '(' .. whole(now + 1 - tonumber(ARGV[3])), 'LIMIT', 0, most)) do
-  local got = fields(call, 'turn_key', 'fence')
+  local got = fields(call, 'turn_key', 'fence', 'scope', 'call_id')
   highest = math.max(highest, tonumber(got[2] or '0'))
   redis.call('HDEL', root .. 'turn:' .. got[1], call)
   redis.call('DEL', record_of(call), root .. 'history:' .. call, root .. 'evidence:' .. call)
   redis.call('ZREM', tombs, call)
+  local in_use = root .. 'reply_ids:' .. (got[3] or '') -- of a scope, until its last record with an id is gone
+  if (got[4] or '') ~= '' and redis.call('HINCRBY', in_use, '', -1) <= 0 then
+    redis.call('DEL', in_use)
+  end
   gone = gone + 1
 end
 if highest > tonumber(redis.call('HGET', root .. 'marks', 'removed_fence') or '-1') then

@@ -35,6 +35,7 @@ namespace lie in one slot of a cluster.
 <ns>:events            stream  every transition, capped
 <ns>:argument_errors:<scope>   hash   tool -> unusable calls in a row, for a day since the last
 <ns>:request:<operation>:<key>:<id>   string   the answer to an operator's request, for a day
+<ns>:reply_ids:<scope>   hash   call id in use -> turn that used it first; "" -> how many records with an id there are
 <ns>:wake:<turn key>   channel a call of the turn came to rest; <ns>:wake:<worker>: one of its calls is to stop
 <ns>:worker:<name>     string  which process a worker is, or that it has ended in order; for a day
 <ns>:inbox:<tenant>    stream  calls from harnesses in any language; <ns>:inboxes lists the tenants that may have some

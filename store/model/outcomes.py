@@ -54,6 +54,7 @@ class Outcome:
         key: the call key, 32 hex digits.
         idempotency_key: what a handler forwards downstream.
         call_id: the provider's id exactly as it came, None where none came.
+        reply_id: what stands in for it in history and result, since an earlier turn of the scope used it; else None.
         replayed: True when this answer came from the store without execution being asked for now.
         state: where the call stands; ``conflict`` when the submission named it with another tool or other arguments
             (G6); None where nothing is stored.
@@ -84,6 +85,7 @@ class Outcome:
     marks: dict[str, Any] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
     turn_id: str = ""
+    reply_id: str | None = None
 
     def result_or_raise(self) -> Any:
         """The value of a call that succeeded; it may be false-like, and cut where ``marks`` says ``truncated``.

@@ -116,6 +116,7 @@ class RecordFields:
     turn = _text("admission")
     turn_key = _text("_placement")
     call_id = _optional("admission", "the provider gave none")
+    reply_id = _optional("admit", "the call id goes out as it came")
     position = _number("admission")
     echo = _json("admission", "nothing is to be given back with the answer", "taken")
     trace = _text("admission", "the harness was not traced", "taken")
@@ -222,6 +223,7 @@ class ToldAnswer(NamedTuple):
     argument_errors: str | None
     duplicate_of: str | None
     may_have_run: str | None
+    reply_id: str | None
 
 
 class ToldRun(NamedTuple):

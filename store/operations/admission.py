@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model.errors import StoreFull
@@ -19,7 +19,7 @@ from ..model.record import ANSWER_FIELDS
 from ..model.specs import ToolSpec
 from ..model.states import State
 from .fence_watermark import FenceWatermark
-from .operation import Arg, Invocation, load
+from .operation import Arg, Invocation, load, text
 from .outcome_codec import failure_json, read_conflict, read_outcome
 from .pointers import job_fields
 from .query import Query
@@ -187,10 +187,12 @@ def _why_full(reply: list[Any], request: Request) -> str:
 
 
 def _admitted(call: Identified, answer: list[Any]) -> Outcome:
-    verdict = answer[0]
+    verdict, stored, *chosen = answer
     if verdict == b"conflict":
-        return _conflict(call, answer[1])
-    return read_outcome(call.key, answer[1], replayed=verdict == b"found")
+        outcome = _conflict(call, stored)
+    else:
+        outcome = read_outcome(call.key, stored, replayed=verdict == b"found")
+    return replace(outcome, reply_id=text(chosen[0]) or None) if chosen else outcome
 
 
 def _call_args(turn: Turn, call: NewCall) -> list[Arg]:

@@ -59,6 +59,7 @@ def read_conflict(key: str, reply: list[bytes | None], *, idempotency_key: str, 
         conflict=True,
         kind=got.kind or "function",
         turn_id=got.turn or "",
+        reply_id=got.reply_id,
     )
 
 
@@ -97,6 +98,7 @@ def _read(key: str, got: ToldAnswer, *, replayed: bool) -> Outcome:
         _marks(state, got),
         _json(got.echo) or {},
         got.turn or "",
+        got.reply_id,
     )
 
 

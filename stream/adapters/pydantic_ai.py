@@ -1,7 +1,8 @@
 """A toolset for Pydantic AI that has its calls run here; needs the extra ``pydantic-ai``.
 
 Decides which turn a call belongs to and what the agent is told. Uses public extension points only: the agent, its
-models and its history stay as they are. A run that is started again from its stored messages runs nothing twice.
+models and its history stay as they are, and so do call ids, also those that a server counts anew in each turn. A run
+that is started again from its stored messages runs nothing twice.
 """
 
 from __future__ import annotations

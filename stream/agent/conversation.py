@@ -7,15 +7,17 @@ on where it was, and nothing runs twice. Sends nothing itself: the caller opens 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Literal
 
 from ...store.model.times import wait_limit
 from ..dialects.request import taking_turns, user_message
+from ..dialects.table import spec_of
 from ..harness.batch import Batch
 from ..harness.client import Client
-from ..harness.history import history
+from ..harness.history import assistant_messages
 from ..harness.journal import Entry, Journal
 from ..provider.response import Opener
 from ..provider.retry import Budget, Watch, read_turn
@@ -102,7 +104,30 @@ class Conversation:
     @property
     def messages(self) -> list[Message]:
         """The history, in the provider's shape."""
-        return taking_turns(self._dialect, self._journal.messages)
+        entries = self._journal.entries
+        after = zip_longest(entries, entries[1:])
+        said = (
+            entry.messages or self._written(entry, following.reply_ids if following else ())
+            for entry, following in after
+        )
+        return taking_turns(self._dialect, [message for messages in said for message in messages])
+
+    def _written(self, entry: Entry, reply_ids: Sequence[str | None]) -> Sequence[Message]:
+        """What a turn adds to the history; its calls go under the ids that admission chose, once it has."""
+        return assistant_messages(self._dialect, self._turn(entry), entry.turn_id, reply_ids)
+
+    def _turn(self, entry: Entry) -> TurnResult:
+        calls = tuple(call for call in entry.calls if isinstance(call, ToolCall))
+        rejected = tuple(call for call in entry.calls if isinstance(call, RejectedCall))
+        return TurnResult(
+            spec_of(self._dialect).name,
+            "paused" if entry.kind == "paused" else "completed",
+            calls,
+            rejected,
+            entry.text,
+            assistant=entry.assistant,
+            order=entry.order,
+        )
 
     def say(self, text: str, *, step: str) -> Answer:
         """Ask a question and go on until there is an answer. The same `step` again asks nothing anew."""
@@ -150,10 +175,11 @@ class Conversation:
         if turn.outcome not in ("completed", "paused"):
             return Answer(for_user(turn, self._terms.locale, catalogue=self._terms.catalogue), "no_turn", turn)
         turn_id = uuid.uuid4().hex
-        messages = tuple(history(self._dialect, turn, turn_id=turn_id))
         calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
         kind: Literal["paused", "turn"] = "paused" if turn.outcome == "paused" else "turn"
-        self._journal.add(Entry(kind, messages, tuple(calls), turn.text, turn_id=turn_id))
+        self._journal.add(
+            Entry(kind, (), tuple(calls), turn.text, turn_id=turn_id, assistant=turn.assistant, order=turn.order)
+        )
         return None
 
     def _calls_of(self, turn: Entry) -> Answer | None:
@@ -167,7 +193,8 @@ class Conversation:
             return Answer(self._said(MessageCode.STILL_RUNNING), "running", batch=batch)
         gives_up = any(outcome.has_repeated_argument_error for outcome in batch.outcomes)
         said = "\n".join(batch.for_user(self._terms.locale)) if gives_up else ""
-        self._journal.add(Entry("results", tuple(batch.replies(self._dialect)), text=said))
+        reply_ids = tuple(outcome.reply_id for outcome in batch.outcomes)
+        self._journal.add(Entry("results", tuple(batch.replies(self._dialect)), text=said, reply_ids=reply_ids))
         return None
 
     def _said(self, code: MessageCode) -> str:

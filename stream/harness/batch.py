@@ -20,6 +20,7 @@ from ...store.operations.fence_watermark import contradicted, high_water
 from ...store.operations.operation import Invocation
 from ...store.operations.query import Acknowledged
 from ..replies.answers import for_model
+from ..replies.call_ids import IdForm
 from ..replies.protocol import Message
 from ..replies.translations import FALLBACK
 from ..replies.user_text import for_user
@@ -53,12 +54,12 @@ class BatchView:
         """True while an answer may still come without anyone asking."""
         return any(outcome.pending for outcome in self.outcomes)
 
-    def replies(self, dialect: str | None = None) -> list[Message]:
-        """One provider-shaped result per call, to append after `history`."""
+    def replies(self, dialect: str | None = None, *, ids: IdForm = "paired") -> list[Message]:
+        """One provider-shaped result per call, to append after `history`, whose ids are the same for the same `ids`."""
         chosen, came_in = self._dialects(dialect)
-        return replies(chosen, self.outcomes, turn_id=self.turn_id, came_in=came_in)
+        return replies(chosen, self.outcomes, turn_id=self.turn_id, came_in=came_in, ids=ids)
 
-    def history(self, dialect: str | None = None) -> list[Message]:
+    def history(self, dialect: str | None = None, *, ids: IdForm = "paired") -> list[Message]:
         """The assistant message to append before the replies.
 
         Raises:
@@ -66,7 +67,7 @@ class BatchView:
         """
         if self.turn is None:
             raise StoreMisuse("history() needs the turn itself; keep it in the harness, or decode it again")
-        return history(self._dialects(dialect)[0], self.turn, turn_id=self.turn_id)
+        return history(self._dialects(dialect)[0], self.turn, turn_id=self.turn_id, outcomes=self.outcomes, ids=ids)
 
     def for_model(self) -> tuple[str, ...]:
         """What the model is told about each call, as plain text, in call order."""
@@ -225,4 +226,4 @@ def changes(seen: dict[int, Outcome], outcomes: Iterable[Outcome]) -> Iterator[O
 
 def _placed(fresh: Outcome, old: Outcome) -> Outcome:
     """The fresh outcome under the id and place of the call of this turn; see ``submission``."""
-    return replace(fresh, call_id=old.call_id, position=old.position, echo=old.echo)
+    return replace(fresh, call_id=old.call_id, reply_id=old.reply_id, position=old.position, echo=old.echo)

@@ -30,6 +30,8 @@ class Entry:
         step: of a question, the asker's own id of it.
         turn_id: of a turn, what its calls are submitted under; drawn once and kept here, so that a conversation that
             is begun anew in this scope never finds the calls of an older one.
+        assistant, order: of a turn, those of its `TurnResult`; its messages are written from them.
+        reply_ids: of results, for each call of the turn before, what admission chose in the place of its id.
         text: of a turn, what it says; of results, what the user is told where the model is not asked again.
     """
 
@@ -39,6 +41,9 @@ class Entry:
     text: str = ""
     step: str = ""
     turn_id: str = ""
+    assistant: tuple[Message, ...] = ()
+    order: tuple[int, ...] = ()
+    reply_ids: tuple[str | None, ...] = ()
 
 
 class Journal:
@@ -66,10 +71,6 @@ class Journal:
         else:
             self.read()
 
-    @property
-    def messages(self) -> list[Message]:
-        return [message for entry in self.entries for message in entry.messages]
-
     def has_step(self, step: str) -> bool:
         return any(entry.kind == "question" and entry.step == step for entry in self.entries)
 
@@ -95,7 +96,10 @@ class Journal:
             text = self._terms.keyring.decrypt(text.removeprefix(_SEALED))
         stored = json.loads(text)
         calls = tuple(_call_of(call) for call in stored.pop("calls"))
-        return Entry(messages=tuple(stored.pop("messages")), calls=calls, **stored)
+        lists: dict[str, Any] = {
+            name: tuple(stored.pop(name)) for name in ("messages", "assistant", "order", "reply_ids")
+        }
+        return Entry(calls=calls, **lists, **stored)
 
 
 def _call_of(stored: dict[str, Any]) -> ToolCall | RejectedCall:

@@ -221,7 +221,7 @@ class Submitting:
         """
         found = identified(self.terms, self.turn_id, self.calls, self.intent)
         known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
-        if None in known or self.entry is not None:
+        if None in known or self.entry is not None or self._of_other_turns(found, known):
             known = yield from self._admit(found, known, cache)
         self.terms.watermark.note_all(known)
         outcomes = _in_places(known, self.calls)
@@ -232,16 +232,19 @@ class Submitting:
         self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
     ) -> Generator[Step, Any, tuple[Outcome, ...]]:
         """Admit what is not known; judged anew for as long as the published specs change meanwhile."""
+        is_new = None in known
         for call in self.calls:
             _require_utf8("tool name", call.tool)
             _require_utf8("call id", call.call_id or "")
         # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
+        asks_again = self._of_other_turns(found, known)
+        known = [None if call.key in asks_again else old for call, old in zip(found, known, strict=True)]
         wanted = [self.entry is not None or outcome is None for outcome in known]
         turn, request_id = self.terms.turn(self.turn_id), uuid.uuid4().hex
         for _ in range(_JUDGED_MOST):
             are_old = cache.is_filled
             specs = yield from cache.get(self.terms.space)
-            if not specs.tools and not specs.unreadable and None in known:
+            if not specs.tools and not specs.unreadable and is_new:
                 raise NoToolsPublished(
                     f"no worker has published any tool in {self.terms.place or self.terms.space.name}; start one: "
                     "toolonce work --tools app.tools:tools"
@@ -263,6 +266,11 @@ class Submitting:
                 return tuple([outcome or fresh[call.key] for outcome, call in zip(known, found, strict=True)])
             cache.forget()
         raise StoreUnavailable("the published tools change faster than calls can be judged by them; try again")
+
+    def _of_other_turns(self, found: Sequence[Identified], known: Sequence[Outcome | None]) -> set[str]:
+        """The calls that an intent key finds in another turn: admission says under which id they stand in this one."""
+        pairs = zip(found, known, strict=True)
+        return {call.key for call, old in pairs if old and call.by_intent and old.turn_id != self.turn_id}
 
     def _judge(self, specs: Published, turn: Turn) -> Judge:
         terms = self.terms

@@ -1,8 +1,9 @@
 """Call ids on the way out: which ids a target refuses, and what stands in for a refused one.
 
-An id that the target takes passes unchanged. A missing, refused or repeated one is replaced, on the call and on its
-result alike, by a digest of (turn id, position, id as it came): the same after any restart, in every process, and
-never equal to another id of the turn. Knows the ids of one turn; not what was asked and not how a message looks.
+An id that the target takes passes unchanged. In the place of one that an earlier turn used goes what admission chose
+(`reply_id`). A missing, refused or repeated one is replaced, on the call and on its result alike, by a digest of (turn
+id, id as it came, occurrence): the same after any restart, in every process, and never equal to another id of the turn.
+Knows the ids of one turn; not what was asked and not how a message looks.
 """
 
 from __future__ import annotations
@@ -10,8 +11,20 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+import string
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from typing import Literal
+
+from ...store.model.identity import references
+
+_ALPHABET = string.digits + string.ascii_lowercase
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+IdForm = Literal["paired", "nine", "as_they_came"]
+"""Which ids go out. ``paired``: each id once in a history, in a form that the dialect's own service takes. ``nine``:
+the same in the form of Mistral's servers, nine letters or digits. ``as_they_came``: for a provider that has the calls
+itself (``previous_response_id``) and knows them by no other id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +47,57 @@ class IdRule:
         fits = self.max_length is None or len(call_id) <= self.max_length
         return fits and (self.pattern is None or self.pattern.fullmatch(call_id) is not None)
 
+    def of(self, form: IdForm) -> IdRule:
+        """The rule for a form that a harness asks for."""
+        if form == "paired" or not self.pairs:
+            return self
+        return _NINE if form == "nine" else _AS_THEY_CAME
 
-def outbound_ids(rule: IdRule, turn_id: str | None, call_ids: Sequence[str | None]) -> tuple[str | None, ...]:
+
+_NINE = IdRule(max_length=9, pattern=re.compile("[a-zA-Z0-9]{9}"))
+_AS_THEY_CAME = IdRule(pairs=False)
+
+
+def outbound_ids(
+    rule: IdRule, turn_id: str | None, call_ids: Sequence[str | None], reply_ids: Sequence[str | None] = ()
+) -> tuple[str | None, ...]:
     """The ids to send for all calls of one turn, in call order; the index is the call's position.
 
     Of equal ids the first keeps its own. None occurs only where ``rule.pairs`` is False.
+
+    Args:
+        reply_ids: what admission chose, None for each call whose id no earlier turn used; none at all for no choice.
     """
     if not rule.pairs:
         return tuple(call_id or None for call_id in call_ids)
-    kept = {call_id: position for position, call_id in reversed(list(enumerate(call_ids))) if rule.accepts(call_id)}
-    return tuple(
-        call_id if kept.get(call_id) == position else _stand_in((turn_id, str(position), call_id), kept.keys())
-        for position, call_id in enumerate(call_ids)
-    )
+    wanted = [chosen or came for came, chosen in itertools.zip_longest(call_ids, reply_ids)]
+    kept = {call_id: position for position, call_id in reversed(list(enumerate(wanted))) if rule.accepts(call_id)}
+    taken = {call_id for call_id in kept if call_id}
+    out = []
+    for position, (call_id, ref) in enumerate(zip(wanted, references(call_ids), strict=True)):
+        sent = call_id if kept.get(call_id) == position else _stand_in(rule, (turn_id, ref), taken)
+        out.append(sent)
+        taken.add(sent or "")
+    return tuple(out)
 
 
-def _stand_in(parts: tuple[str | None, ...], taken: Set[str | None]) -> str:
-    """A fresh id of 37 plain characters, which every known target takes (the tightest limit is 40)."""
+def _stand_in(rule: IdRule, parts: tuple[str | None, ...], taken: Set[str]) -> str:
+    """A fresh id of 29 plain characters, which nearly every target takes, or of nine letters for the others."""
     for salt in itertools.count():
         digest = hashlib.blake2b(str(salt).encode(), digest_size=16)
         for part in parts:
             text = b"" if part is None else part.encode("utf-8", "surrogatepass")
             digest.update(b"%d:" % (-1 if part is None else len(text)) + text)
-        candidate = f"call_{digest.hexdigest()}"
+        candidate = f"call_{digest.hexdigest()[:24].translate(_LETTERS)}"
+        if not rule.accepts(candidate):
+            candidate = _nine(int(digest.hexdigest(), 16))
         if candidate not in taken:
             return candidate
     raise AssertionError("unreachable: count() has no end")
+
+
+def _nine(number: int) -> str:
+    return "".join(_ALPHABET[number // 36**place % 36] for place in range(9))
 
 
 def _is_writable(text: str) -> bool:

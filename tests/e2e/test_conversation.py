@@ -80,6 +80,23 @@ def test_a_question_is_answered_with_what_the_tools_did(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_call_ids_that_a_server_counts_per_turn_stand_once_in_the_history_also_after_a_restart(
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+) -> None:
+    counted: list[list[tuple[str, str, dict[str, Any]]]] = [[("echo", "call_0", {"value": n})] for n in range(3)]
+    provider.script.extend(script(dialect, counted[0], counted[1], "Twice.", counted[2], "Three times."))
+    with site.worker():
+        talk(site.client, http, provider.url, dialect).say("Do it.", step="q1")
+        first = last_history(provider)
+        another = talk(site.client, http, provider.url, dialect)
+        another.say("Again.", step="q2")
+
+    assert provider.refusals == []
+    assert last_history(provider)[: len(first)] == first
+    assert json.dumps(last_history(provider)).count('"call_0"') == (6 if dialect == "google-generate" else 2)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_harness_that_is_killed_at_each_step_in_turn_goes_on_and_has_one_effect(
     site: Site, provider: ProviderServer, dialect: str
 ) -> None:

@@ -64,12 +64,21 @@ class Index:
         return {call: record for call, record in self.records.items() if record["state"] in states}
 
 
+def _ids(index: Index) -> None:
+    for scope in {record["scope"] for record in index.records.values()}:
+        with_id = [record for record in index.records.values() if record["scope"] == scope and record.get("call_id")]
+        in_use = index.hash(f"reply_ids:{scope}")
+        assert int(in_use.pop("", 0)) == len(with_id), "the scope's records with an id are counted wrong"
+        went = {record.get("reply_id") or record["call_id"] for record in with_id}
+        assert went <= in_use.keys(), f"ids that are not noted as in use: {went - in_use.keys()}"
+
+
 def audit(store: ClockedStore) -> None:
     """Raise AssertionError where the store contradicts itself."""
     index = Index(store)
     undocumented = {key for key in index.keys if not _DOCUMENTED.fullmatch(key)}
     assert not undocumented, f"keys that store/model/keys.py does not know: {undocumented}"
-    for check in (_states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _lanes, _followers):
+    for check in (_states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _lanes, _followers, _ids):
         check(index)
 
 

@@ -29,7 +29,9 @@ toolonce submit --scope tenant-1/chat-42 --turn-id step-7 --calls calls.json --w
 echo '[{"name": "add", "arguments": {"a": 1, "b": 2}}]' | toolonce submit --scope s --turn-id 1 --calls -
 """
 
-TURN_SHAPE = "{turn_id, outcomes: [{key, idempotency_key, position, call_id, tool, state, replayed, attempt, ...}]}"
+TURN_SHAPE = (
+    "{turn_id, outcomes: [{key, idempotency_key, position, call_id, reply_id, tool, state, replayed, attempt, ...}]}"
+)
 
 
 def add_parser(subparsers: Subparsers) -> None:

@@ -94,6 +94,7 @@ try {
   const entry = await submit(client, body);
   console.error(`entry ${entry}`);
   const found = await answers(client, entry, Number(options.wait));
+  // Anthropic's ids are unique. Where a server counts them per turn, reply_id stands in for id here and in the turn itself.
   const content = asked.map(({ id }, position) => {
     const [said, isError] = told(found.get(position));
     return { type: "tool_result", tool_use_id: id, content: said, is_error: isError };

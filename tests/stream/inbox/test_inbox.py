@@ -48,7 +48,7 @@ def test_an_entry_is_admitted_run_and_answered(box: Inbox, consumer: Consumer) -
     box.bench.run_all([{"paid": 1}, False])
 
     admitted, first, second = box.answers(entry)
-    assert admitted == {"state": "admitted", "calls": "2"}
+    assert admitted == {"state": "admitted", "calls": "2", "reply_ids": "{}"}
     assert (first["id"], first["name"], first["state"], first["result"]) == ("a", "pay", "succeeded", '{"paid": 1}')
     assert (second["position"], second["id"], second["result"]) == ("1", "", "false")
     assert box.redis.xlen(box.key) == 0
