@@ -5,12 +5,13 @@ Decides how the layers work together and what every frame may mean in any dialec
 
 from __future__ import annotations
 
+from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from ..dialects.table import TOKEN_FIELDS, dialect_of, spec_of
 from ..turns.drafts import Draft
-from ..turns.errors import DecoderClosed, StreamMisuse
+from ..turns.errors import DecoderClosed, NotOffered, StreamMisuse, UnknownDialect
 from ..turns.log import tell_turn
 from ..turns.reader import Frame
 from ..turns.turn import Dialect, TurnResult
@@ -19,13 +20,15 @@ from ..turns.verdict import judge
 from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
-from .detect import LOOK_AT
+from .detect import LOOK_AT, guess_dialect
 
 if TYPE_CHECKING:
     from .recorder import Recorder
 
 
 _BRACE = ord("{")
+# Enough to say what the bytes are, where nothing in them could be read.
+_HEAD_BYTES = 4096
 
 
 class TurnDecoder:
@@ -45,6 +48,7 @@ class TurnDecoder:
     Raises:
         UnknownDialect: no such dialect.
         StreamMisuse: `max_tokens` is no whole number from 1 on.
+        NotOffered: a binary stream is to be recorded.
     """
 
     def __init__(
@@ -62,6 +66,9 @@ class TurnDecoder:
         self._bytes_seen = 0
         self._result: TurnResult | None = None
         self._looks_left = LOOK_AT
+        self._head = b""
+        if record is not None and self._framing.names_events:
+            raise NotOffered(f"a recording masks secrets line by line; a stream of {spec.name} is binary")
         self._recorder = _open_recorder(record, self._reader.dialect)
 
     @property
@@ -72,6 +79,11 @@ class TurnDecoder:
         ``[DONE]``, Generate at the clean end only.
         """
         return self._turn.released
+
+    @property
+    def finished(self) -> bool:
+        """Whether the turn is released and its usage was told: nothing is lost by ``eof()`` now."""
+        return self._turn.released and not self._turn.usage_due
 
     @property
     def result(self) -> TurnResult | None:
@@ -96,6 +108,8 @@ class TurnDecoder:
         self._bytes_seen += len(chunk)
         if self._recorder:
             self._recorder.write(chunk)
+        if self._looks_left == LOOK_AT:
+            self._head += chunk[: _HEAD_BYTES - len(self._head)]
         if self._turn.limit is None:
             self._read(chunk[:room] if len(chunk) > room else chunk)
             if len(chunk) > room and self._turn.limit is None:
@@ -150,14 +164,26 @@ class TurnDecoder:
             self._turn.limit = passed.args[0]
 
     def _event(self, name: bytes, data: bytes, damaged: bool) -> None:
-        if not data:
+        if self._framing.names_events:
+            self._named(name, data)
+        elif not data:
             return
-        if name == b"error":
+        elif name == b"error":
             self._turn.fail(error_event(data))
         elif data[0] != _BRACE and data.strip() == b"[DONE]":
             self._reader.done()
         else:
             self._frame(name, data, damaged)
+
+    def _named(self, name: bytes, data: bytes) -> None:
+        """An event whose name stands outside of its data: an unknown one is not read; no data is an empty object."""
+        if name == b"error":
+            self._turn.fail(error_event(data))
+        elif name.decode() in self._reader.kinds:
+            try:
+                self._frame(name, data or b"{}", damaged=False)
+            except UnicodeDecodeError:
+                self._turn.bad_utf8 = True
 
     def _frame(self, name: bytes, data: bytes, damaged: bool) -> None:
         try:
@@ -183,10 +209,18 @@ class TurnDecoder:
             self._looks_left = 0
             self._turn.looks_like = found if found != self._reader.dialect else None
 
+    def _guess(self) -> None:
+        """No frame could be read: another framing may read the same bytes."""
+        with suppress(UnknownDialect):
+            found = guess_dialect(self._head)
+            self._turn.looks_like = found if found != self._reader.dialect else None
+
     def _kind(self, name: bytes, frame: Frame) -> str:
         """What kind of frame this is: the JSON tells, or else the event's name. Both may not tell different kinds."""
-        kind = frame.get("type") or frame.get("event_type")
         named = name.decode() if name else ""
+        if self._framing.names_events:
+            return named
+        kind = frame.get("type") or frame.get("event_type")
         if not isinstance(kind, str):
             return named
         if named != kind and named in self._reader.kinds:
@@ -194,11 +228,14 @@ class TurnDecoder:
         return kind
 
     def _finish(self, *, broken: bool) -> TurnResult:
-        self._turn.bad_utf8 = self._framing.bad_utf8
+        self._turn.bad_utf8 |= self._framing.bad_utf8
+        self._turn.unreadable = self._framing.unreadable
         if self._framing.stray and (error := stray_error(self._framing.stray)):
             self._turn.fail(error)
         if self._looks_left == LOOK_AT and self._framing.stray and self._framing.stray[0].lstrip()[:1] == b"{":
             self._turn.looks_like = "one JSON document (decode_body)"
+        elif self._looks_left == LOOK_AT:
+            self._guess()
         self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)

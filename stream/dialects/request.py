@@ -41,15 +41,17 @@ def forbid_parallel_calls(body: Mapping[str, Any], dialect: str) -> dict[str, An
     A body without tools comes back as it is: these providers refuse the switch there.
 
     Raises:
-        NotOffered: the provider has no such switch (both of Google's dialects).
+        NotOffered: the provider has no such switch: both of Google's dialects, and Bedrock Converse unless ``modelId``
+            in the body names Claude, whose own switch goes through it.
         UnknownDialect: no such dialect.
     """
-    told = spec_of(dialect).request.at_most_one_call(body if body.get("tools") else {})
+    request = spec_of(dialect).request
+    told = request.at_most_one_call(body)
     if told is None:
         raise NotOffered(
             f"{dialect} has no switch against parallel calls; submit with ordered=True to run them in turn"
         )
-    return told if body.get("tools") else dict(body)
+    return told if body.get(request.TOOLS) else dict(body)
 
 
 def taking_turns(dialect: str, messages: Sequence[Message]) -> list[Message]:

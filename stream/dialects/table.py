@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from ..turns.errors import UnknownDialect
 from ..turns.reader import DialectReader, Frame
 from ..turns.turn import DIALECTS, Dialect
+from ..wire.event_stream import EventStreamReader
 from ..wire.framing import Framing
 from ..wire.limits import Limits
 from ..wire.sse import SseReader
 from .anthropic import reader as anthropic
 from .anthropic import request as anthropic_request
+from .bedrock_converse import reader as bedrock_converse
+from .bedrock_converse import request as bedrock_converse_request
 from .google_generate import reader as google_generate
 from .google_generate import request as google_generate_request
 from .google_interactions import reader as google_interactions
@@ -47,6 +50,10 @@ class RequestModule(Protocol):
     def STREAMED(self) -> Mapping[str, Any]:  # noqa: N802
         """The members that ask for a stream; empty where the path does."""
 
+    @property
+    def TOOLS(self) -> str:  # noqa: N802
+        """The member that holds the tools."""
+
     def user_message(self, text: str) -> dict[str, Any]:
         """What a user says, in the dialect's shape."""
 
@@ -62,11 +69,13 @@ class TurnIdSource:
         member: the path in a frame, and in a whole response where that differs.
         first: the frame in which it first appears.
         missing: who sends none, an empty one, or one that comes again.
+        header: the response's header that tells it where the body does not; None where none does.
     """
 
     member: str
     first: str
     missing: str
+    header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +165,20 @@ _ROWS = (
         turn_id=TurnIdSource("responseId", first="the first chunk", missing="older servers and some proxies send none"),
         token_fields=("candidatesTokenCount",),
         detect=google_generate.detect,
+    ),
+    DialectSpec(
+        name="bedrock-converse",
+        framing=EventStreamReader,
+        reader=bedrock_converse.ConverseReader,
+        request=bedrock_converse_request,
+        turn_id=TurnIdSource(
+            member="none; the header x-amzn-RequestId, and in a response of boto3 ResponseMetadata.RequestId",
+            first="the response's head",
+            missing="the stream itself holds none",
+            header="x-amzn-requestid",
+        ),
+        token_fields=("outputTokens",),
+        detect=bedrock_converse.detect,
     ),
 )
 TABLE: dict[Dialect, DialectSpec] = {row.name: row for row in _ROWS}

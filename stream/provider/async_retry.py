@@ -140,7 +140,7 @@ class _Reading:
             return decode_body(body, self._terms.dialect, max_tokens=self._terms.max_tokens)
         async for chunk in self._chunks(response):
             self._show(self.decoder.feed(chunk))
-            if self.decoder.released:
+            if self.decoder.finished:
                 break
         result = self.decoder.eof()
         self._show(self.decoder.closing_drafts())

@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, cast
 
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
+from ..dialects.table import spec_of
 from ..turns.drafts import Draft
 from ..turns.turn import Dialect, TurnResult
 from ..wire.frames import ProviderError, error_event
@@ -132,7 +133,18 @@ def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], objec
 def ended(result: TurnResult, response: Any, began: float) -> Attempt:
     """The attempt that began then (``time.monotonic``), with the response that came, or None."""
     status, headers = (response.status_code, response.headers) if response is not None else (0, {})
-    return Attempt(result, status, headers, time.monotonic() - began)
+    return Attempt(_named(result, headers), status, headers, time.monotonic() - began)
+
+
+def _named(result: TurnResult, headers: Mapping[str, str]) -> TurnResult:
+    """The turn under the id in the response's header, where its dialect tells it there alone."""
+    header = spec_of(result.dialect).turn_id.header
+    turn_id = headers.get(header) if header and result.turn_id is None else None
+    if not turn_id:
+        return result
+    calls = tuple(replace(call, turn_id=turn_id) for call in result.calls)
+    rejected = tuple(replace(call, turn_id=turn_id) for call in result.rejected)
+    return replace(result, turn_id=turn_id, calls=calls, rejected=rejected)
 
 
 def was_sent(response: Any, error: BaseException) -> bool:
@@ -213,7 +225,7 @@ def _turn(reading: _Reading, decoder: TurnDecoder) -> TurnResult:
     try:
         for chunk in reading.chunks():
             _show(terms, decoder.feed(chunk))
-            if decoder.released:
+            if decoder.finished:
                 break
         result = decoder.eof()
     except (_Stopped, _LineBroke) as stop:

@@ -26,7 +26,8 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """With all of 5xx: the request may be repeated as it is."""
 # What providers call it in mid-stream, where there is no status any more.
 _TRANSIENT_WORDS = (
-    "overloaded", "rate_limit", "too_many_requests", "resource_exhausted", "unavailable", "api_error", "server_error",
+    "throttling", "modelstreamerror", "overloaded", "rate_limit",
+    "too_many_requests", "resource_exhausted", "unavailable", "api_error", "server_error",
     "internal", "timeout", "deadline_exceeded",
 )  # fmt: skip
 _JITTER = wait_random_exponential(multiplier=0.5, max=20)

@@ -42,7 +42,7 @@ _TURNS: dict[str, MessageCode] = {
 }
 
 _BUSY = frozenset({429, 503, 529})
-_BUSY_WORDS = ("overloaded", "rate_limit", "resource_exhausted", "unavailable", "too_many_requests")
+_BUSY_WORDS = ("overloaded", "rate_limit", "throttling", "resource_exhausted", "unavailable", "too_many_requests")
 _OURS = frozenset({400, 401, 403, 404, 413, 422})
 _OURS_WORDS = ("invalid_request", "invalid_argument", "authentication", "permission", "not_found")
 

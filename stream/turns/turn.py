@@ -12,7 +12,9 @@ from typing import Any, Literal, get_args
 from ..wire.frames import ProviderError
 from .errors import TurnError, turn_error
 
-Dialect = Literal["openai-responses", "openai-chat", "anthropic", "google-generate", "google-interactions"]
+Dialect = Literal[
+    "openai-responses", "openai-chat", "anthropic", "google-generate", "google-interactions", "bedrock-converse"
+]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]
 Kind = Literal["function", "custom"]
@@ -70,8 +72,8 @@ class TurnResult:
         rejected: the calls of a completed turn that are refused one by one.
         text: the visible text of the assistant, as far as it came, whatever the outcome.
         turn_id: the first non-empty response, message or interaction id; None where the server sent none.
-        assistant: what the provider wants to see again before the results, in order: content blocks (Anthropic),
-            output items (Responses), one message (Chat), parts of the model's content (Generate), steps
+        assistant: what the provider wants to see again before the results, in order: content blocks (Anthropic,
+            Converse), output items (Responses), one message (Chat), parts of the model's content (Generate), steps
             (Interactions). The calls in it are exactly ``calls`` and ``rejected``; arguments are always valid:
             ``{}`` for empty and for rejected ones. Empty unless the turn is ``completed`` or ``paused``: any other
             turn leaves the history as it was.

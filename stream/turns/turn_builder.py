@@ -32,6 +32,8 @@ class OpenTurn:
         token_fields: the members of ``usage`` that may tell the number of output tokens; the first one counts.
         endings: what each terminal so far says, as (outcome, the provider's word).
         released: the release point was reached; a transport that breaks later changes nothing.
+        unreadable: why the bytes could not be read any further.
+        usage_due: the release point was reached, and the provider has yet to tell the usage.
         violations: what broke the protocol, first one first.
         notes: oddities that change nothing.
         looks_like: for a hint only: what the bytes look like, where that is not what they are read as.
@@ -53,8 +55,10 @@ class OpenTurn:
         self.usage: dict[str, Any] | None = None
         self.error: ProviderError | None = None
         self.bad_utf8 = False
+        self.unreadable: str | None = None
         self.limit: str | None = None
         self.released = False
+        self.usage_due = False
         self.endings: list[tuple[TurnOutcome, str]] = []
         self.violations = Violations()
         self.notes: list[str] = []

@@ -49,6 +49,8 @@ def _before_the_calls(turn: OpenTurn, broken: bool) -> tuple[TurnOutcome, str | 
         return "failed", f"the provider reported an error: {turn.error.code or 'without a code'}"
     if turn.bad_utf8:
         return "malformed", "bytes that are not UTF-8"
+    if turn.unreadable:
+        return "malformed", turn.unreadable
     if turn.limit:
         return "malformed", f"the limit {turn.limit} was passed"
     if broken and not turn.released:

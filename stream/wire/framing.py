@@ -16,11 +16,16 @@ class Framing(Protocol):
     """One response's bytes, cut into events.
 
     Attributes:
+        names_events: each event has its name outside of its data: that one alone counts, and events of unknown
+            names are passed over, whatever they hold.
         bad_utf8: some text so far was not UTF-8.
+        unreadable: why nothing more can be read (a wrong checksum or length); None as long as all can.
         stray: lines between the events that belong to none, up to ``Limits.stray_bytes``; one may tell an error.
     """
 
+    names_events: bool
     bad_utf8: bool
+    unreadable: str | None
     stray: list[bytes]
 
     def feed(self, chunk: bytes) -> Iterable[WireEvent]:

@@ -23,8 +23,11 @@ class SseReader:
         stray: lines that are neither SSE fields nor comments, up to ``Limits.stray_bytes``.
     """
 
+    names_events = False
+
     def __init__(self, limits: Limits) -> None:
         self.bad_utf8 = False
+        self.unreadable: str | None = None
         self.stray: list[bytes] = []
         self._limits = limits
         self._stray_room = limits.stray_bytes

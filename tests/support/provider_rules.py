@@ -132,6 +132,47 @@ def _no_blank_text(blocks: list[Body]) -> None:
     demand(all(text.strip() for text in texts), "text content blocks must contain non-whitespace text")
 
 
+def _converse(body: Body) -> None:
+    """Roles alternate; one user message answers every toolUse of the message before it, each once."""
+    pending: list[str] = []
+    roles = [message["role"] for message in body["messages"]]
+    demand(all(a != b for a, b in itertools.pairwise(roles)), "roles must alternate")
+    for message in body["messages"]:
+        blocks = message["content"]
+        demand(isinstance(blocks, list) and blocks, "content must be a list that is not empty")
+        demand(all(block["text"].strip() for block in blocks if "text" in block), "a text block is blank")
+        if message["role"] == "user":
+            results = [block["toolResult"] for block in blocks if "toolResult" in block]
+            demand([result["toolUseId"] for result in results] == pending, f"toolResult blocks do not answer {pending}")
+            for result in results:
+                _converse_result(result)
+            pending = []
+        else:
+            pending = [_converse_call(block["toolUse"]) for block in blocks if _is_converse_call(block)]
+            demand(len(set(pending)) == len(pending), "doubled toolUseId")
+    demand(not pending, "toolUse blocks without toolResult blocks")
+
+
+def _is_converse_call(block: Body) -> bool:
+    return block.get("toolUse", {"type": ""}).get("type") is None
+
+
+def _converse_call(call: Body) -> str:
+    demand(re.fullmatch(r"[a-zA-Z0-9_.:-]{1,64}", call["toolUseId"]), "toolUseId: pattern")
+    demand(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", call["name"]), "name: pattern")
+    demand(isinstance(call["input"], dict), "input: not an object")
+    return str(call["toolUseId"])
+
+
+def _converse_result(result: Body) -> None:
+    demand(result.get("status") in (None, "success", "error"), "status: neither success nor error")
+    for block in result["content"]:
+        (kind,) = block
+        demand(kind in ("text", "json", "image", "document"), f"an unknown content {kind}")
+        demand(kind != "text" or block["text"].strip(), "a text block is blank")
+        demand(kind != "json" or isinstance(block["json"], dict), "json: not an object")
+
+
 def _generate(body: Body) -> None:
     pending: list[tuple[str, str | None]] = []
     for content in body["contents"]:
@@ -177,5 +218,6 @@ _RULES: dict[str, Callable[[Body], None]] = {
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "google-generate": _generate,
+    "bedrock-converse": _converse,
     "google-interactions": _interactions,
 }

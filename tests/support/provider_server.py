@@ -1,4 +1,4 @@
-"""A local server that plays the five providers' endpoints: it judges each request as they would and answers.
+"""A local server that plays the providers' endpoints: it judges each request as they would and answers.
 
 A good request gets the next scripted answer, or a short text in the dialect's own shape; a bad one gets the provider's
 400 with the reason. All requests are kept for the test to look at. An answer may be a fault, too: a status, a line that
@@ -57,6 +57,12 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "responseId": "r9",
         "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": _TEXT}]}, "finishReason": "STOP"}],
     },
+    "bedrock-converse": {
+        "output": {"message": {"role": "assistant", "content": [{"text": _TEXT}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        "metrics": {"latencyMs": 7},
+    },
     "google-interactions": {
         "id": "int_9",
         "status": "completed",
@@ -90,6 +96,12 @@ class Reply:
         return [self.body[at : at + step] for at in range(0, len(self.body), step)]
 
 
+def content_type(body: bytes) -> str:
+    if body.startswith((b"event:", b"data:")):
+        return "text/event-stream"
+    return "application/vnd.amazon.eventstream" if body.startswith(b"\0") else "application/json"
+
+
 def dialect_of(path: str) -> str | None:
     """The dialect that an endpoint speaks."""
     route = path.split("?")[0]
@@ -99,6 +111,8 @@ def dialect_of(path: str) -> str | None:
         "/messages": "anthropic",
         ":generateContent": "google-generate",
         ":streamGenerateContent": "google-generate",
+        "/converse": "bedrock-converse",
+        "/converse-stream": "bedrock-converse",
         "/interactions": "google-interactions",
     }
     return next((dialect for ending, dialect in endings.items() if route.endswith(ending)), None)
@@ -151,7 +165,7 @@ def _handler(server: ProviderServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             reply = server.answer(dialect_of(self.path), body)
-            kind = "text/event-stream" if reply.body.startswith((b"event:", b"data:")) else "application/json"
+            kind = content_type(reply.body)
             self.send_response(reply.status)
             headers = {"content-type": kind, "content-length": str(len(reply.body) + reply.promised)}
             for name, value in (headers | dict(reply.headers)).items():

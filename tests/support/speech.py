@@ -1,10 +1,12 @@
-"""What a provider streams, in each of the five dialects: a text, or calls, said properly."""
+"""What a provider streams, in each dialect: a text, or calls, said properly."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from typing import Any
+
+from tests.support.wire import WireCall, bedrock_converse
 
 Calls = Iterable[tuple[str, str, dict[str, Any]]]
 """Name, id, arguments."""
@@ -112,10 +114,16 @@ def _interactions(turn_id: str, calls: list[Any], text: str) -> Iterable[bytes]:
     yield b"event: done\ndata: [DONE]\n\n"
 
 
+def _converse(turn_id: str, calls: list[Any], text: str) -> Iterable[bytes]:
+    wire = [WireCall(call_id, name, (json.dumps(arguments),)) for name, call_id, arguments in calls]
+    yield bedrock_converse(wire, range(len(wire)), text)
+
+
 _WAYS = {
     "anthropic": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,
     "google-generate": _generate,
+    "bedrock-converse": _converse,
     "google-interactions": _interactions,
 }

@@ -44,7 +44,8 @@ def transcripts(folder: Path) -> list[Transcript]:
 
 def _transcript(folder: Path, key: str, want: dict[str, Any]) -> Transcript:
     kind = want.get("kind", "stream")
-    data = (folder / f"{key}{'.json' if kind == 'body' else '.sse'}").read_bytes()
+    usual = f"{key}{'.json' if kind == 'body' else '.sse'}"
+    data = (folder / want.get("file", usual)).read_bytes()
     answer = {name: want[name] for name in ("outcome", "calls", "rejected", "text")}
     return Transcript(key, data, kind, want.get("end", "eof"), answer)
 

@@ -96,11 +96,18 @@ def _interactions(asked: Sequence[Asked], text: str) -> list[dict[str, Any]]:
     return [thought, {"type": "model_output", "content": [{"type": "text", "text": text}]}, *calls]
 
 
+def _converse(asked: Sequence[Asked], text: str) -> list[dict[str, Any]]:
+    calls = [{"toolUse": {"toolUseId": call.call_id, "name": call.name, "input": call.object}} for call in asked]
+    thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}
+    return [thought, {"text": text}, *calls]
+
+
 _ITEMS = {
     "anthropic": _anthropic,
     "openai-responses": _responses,
     "openai-chat": _chat,
     "google-generate": _generate,
+    "bedrock-converse": _converse,
     "google-interactions": _interactions,
 }
 
@@ -131,6 +138,8 @@ def request(dialect: str, messages: Sequence[dict[str, Any]]) -> dict[str, Any]:
             return {"messages": [{"role": "user", "content": "Well?"}, *messages]}
         case "openai-chat":
             return {"messages": [{"role": "user", "content": "Well?"}, *messages]}
+        case "bedrock-converse":
+            return {"messages": [{"role": "user", "content": [{"text": "Well?"}]}, *messages]}
         case "openai-responses":
             return {"input": [{"role": "user", "content": "Well?"}, *messages]}
         case "google-generate":

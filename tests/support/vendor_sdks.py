@@ -8,13 +8,18 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any
 
 import anthropic
+import boto3
 import httpx2
 import openai
+from botocore.eventstream import EventStream
+from botocore.parsers import EventStreamJSONParser
 from google import genai
 from google.genai import types
+from urllib3 import HTTPResponse
 
 Call = tuple[str, str | None, Any]
 
@@ -86,11 +91,24 @@ def read_interactions(data: bytes) -> Iterator[Any]:
     return iter(_google(data).interactions.create(model="m", input="x", stream=True))
 
 
+def read_converse(data: bytes) -> Iterator[Any]:
+    raw = HTTPResponse(body=BytesIO(data), preload_content=False)
+    model = _converse_client().meta.service_model.operation_model("ConverseStream")
+    parser = EventStreamJSONParser()
+    return iter(EventStream(raw, model.output_shape.members["stream"], parser, "ConverseStream"))
+
+
+@functools.cache
+def _converse_client() -> Any:
+    return boto3.client("bedrock-runtime", "us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
+
+
 READ: dict[str, Callable[[bytes], Iterator[Any]]] = {
     "openai-responses": read_responses,
     "openai-chat": read_chat,
     "anthropic": read_anthropic,
     "google-generate": read_generate,
+    "bedrock-converse": read_converse,
     "google-interactions": read_interactions,
 }
 
@@ -132,10 +150,24 @@ def calls_interactions(data: bytes) -> list[Call]:
     return [(name, call_id, json.loads("".join(parts) or "{}")) for name, call_id, parts in steps.values()]
 
 
+def calls_converse(data: bytes) -> list[Call]:
+    """This library has no accumulator: the blocks are joined here, by its own parsed events."""
+    blocks: dict[int, tuple[str, str, list[str]]] = {}
+    for event in read_converse(data):
+        start, delta = event.get("contentBlockStart"), event.get("contentBlockDelta")
+        if start and "toolUse" in start["start"] and "type" not in start["start"]["toolUse"]:
+            use = start["start"]["toolUse"]
+            blocks[start["contentBlockIndex"]] = (use["name"], use["toolUseId"], [])
+        elif delta and delta["contentBlockIndex"] in blocks:
+            blocks[delta["contentBlockIndex"]][2].append(delta["delta"]["toolUse"]["input"])
+    return [(name, call_id, json.loads("".join(parts) or "{}")) for name, call_id, parts in blocks.values()]
+
+
 CALLS: dict[str, Callable[[bytes], list[Call]]] = {
     "openai-responses": calls_responses,
     "openai-chat": calls_chat,
     "anthropic": calls_anthropic,
     "google-generate": calls_generate,
+    "bedrock-converse": calls_converse,
     "google-interactions": calls_interactions,
 }

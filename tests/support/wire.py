@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support import event_stream
+
 
 @dataclass(frozen=True)
 class WireCall:
@@ -144,12 +146,32 @@ def google_generate(calls: Sequence[WireCall], order: Order, text: str = "") -> 
     return b"".join(event({**chunk, "responseId": "r1"}) for chunk in [*chunks, end])
 
 
+def bedrock_converse(calls: Sequence[WireCall], order: Order, text: str = "") -> bytes:
+    frames: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
+    if text:
+        frames.append(("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}))
+        frames.append(("contentBlockStop", {"contentBlockIndex": 0}))
+    first = 1 if text else 0
+    for at, call in enumerate(calls, first):
+        start = {"toolUse": {"toolUseId": call.call_id, "name": call.name}}
+        frames.append(("contentBlockStart", {"contentBlockIndex": at, "start": start}))
+    for number, fragment in _spoken(calls, order):
+        delta = {"toolUse": {"input": fragment}}
+        frames.append(("contentBlockDelta", {"contentBlockIndex": first + number, "delta": delta}))
+    frames += [("contentBlockStop", {"contentBlockIndex": first + at}) for at in range(len(calls))]
+    frames.append(("messageStop", {"stopReason": "tool_use" if calls else "end_turn"}))
+    usage = {"inputTokens": 1, "outputTokens": 5, "totalTokens": 6}
+    frames.append(("metadata", {"usage": usage, "metrics": {"latencyMs": 7}}))
+    return b"".join(event_stream.event(name, {**frame, "p": "abc"}) for name, frame in frames)
+
+
 RENDER: dict[str, Callable[[Sequence[WireCall], Order, str], bytes]] = {
     "anthropic": anthropic,
     "openai-responses": openai_responses,
     "openai-chat": openai_chat,
     "google-interactions": google_interactions,
     "google-generate": google_generate,
+    "bedrock-converse": bedrock_converse,
 }
 
 

@@ -5,5 +5,6 @@ PATHS = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
     "google-generate": "/v1/models/m:streamGenerateContent",
+    "bedrock-converse": "/model/m/converse-stream",
     "google-interactions": "/v1/interactions",
 }

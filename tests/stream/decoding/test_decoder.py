@@ -290,7 +290,11 @@ def test_a_recording_without_secrets_is_byte_for_byte(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "turn.sse.json").read_text())["end"] == "cut"
 
 
-@pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in EVERY if "body_error" not in t.key])
+# An error alone is nobody's, and bytes that cannot be read are nothing.
+BARE = {t.key.split("/")[1] for t in EVERY if "body_error" in t.key} | {"conv_exception_first", "conv_prelude_checksum"}
+
+
+@pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in EVERY if t.key.split("/")[1] not in BARE])
 def test_the_dialect_of_every_transcript_is_guessed(transcript: Any) -> None:
     assert guess_dialect(transcript.data) == transcript.dialect
 
@@ -306,7 +310,7 @@ def test_every_dialect_says_where_its_turn_id_is() -> None:
     for dialect in DIALECTS:
         decoder = TurnDecoder(dialect)
         decoder.feed(RENDER[dialect]([ONE], [0, 0, 0], ""))
-        assert decoder.eof().turn_id
+        assert decoder.eof().turn_id or TABLE[dialect].turn_id.header
 
 
 def test_a_truncated_turn_counts_what_it_cost() -> None:

@@ -16,7 +16,7 @@ from tests.support.transcripts import CONFORMANCE, RECORDINGS, Transcript, decod
 from tests.support.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult
 
-for library in ("anthropic", "google.genai", "openai"):
+for library in ("anthropic", "boto3", "google.genai", "openai"):
     pytest.importorskip(library, reason=f"{library} is not installed: pip install --group sdk")
 
 from tests.support.vendor_sdks import CALLS  # noqa: E402  it imports the libraries
@@ -42,6 +42,7 @@ NOT_READ = {
         "google-google-stream-no-args-tool-call",
         "google-google-stream-tool-call-array-arguments-missing-terminal-function-call",
     ],
+    "bedrock-converse": [],
     "google-interactions": ["int_args_in_start"],
 }  # fmt: skip
 # Glued ids and names, placeholders kept, doubled events and calls before a hand-over listed.

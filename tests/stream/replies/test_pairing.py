@@ -123,7 +123,7 @@ def test_calls_that_end_in_any_order_and_any_way_are_one_set_of_results_in_call_
     assert [text.count(f'"c{n}"') for n in range(5)] == [1] * 5
     assert [text.index(f'"c{n}"') for n in range(5)] == sorted(text.index(f'"c{n}"') for n in range(5))
     assert "not known whether it took effect" in text
-    assert len(batch.replies()) == (1 if dialect in ("anthropic", "google-generate") else 5)
+    assert len(batch.replies()) == (1 if dialect in ("anthropic", "google-generate", "bedrock-converse") else 5)
 
 
 def lose(bench: Bench, run: Run) -> None:
@@ -149,7 +149,7 @@ def test_a_late_outcome_changes_the_record_and_never_adds_a_second_result(bench:
 CUT = {
     "in the middle of the arguments": lambda data: data[: data.rindex(b"n") + 1],
     "after the first whole call": lambda data: data[: data.rindex(b"c2") - 60],
-    "before the last event": lambda data: data[: data.rstrip().rindex(b"\n\n")],
+    "before the last event": lambda data: data[: data.rstrip().rfind(b"\n\n")],
 }
 
 
@@ -161,6 +161,7 @@ def test_a_turn_that_was_cut_runs_none_of_its_calls_however_whole_they_look(
 ) -> None:
     data = stream(dialect, "turn-1", [("pay", "c1", {"n": 1}), ("pay", "c2", {"n": 2})])
     data = data.replace(b"data: [DONE]\n\n", b"").replace(b"event: done\n", b"")
+    data = data[: data.find(b"messageStop")]  # in the middle of a binary message; else the last LF
     result = decoded(dialect, CUT[how](data), end=end)
 
     if result.outcome == "completed":  # the finish reason was there: only the goodbye is missing

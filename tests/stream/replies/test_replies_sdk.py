@@ -6,6 +6,7 @@ Skipped where the libraries are not installed (dependency group ``sdk``).
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,8 @@ from tests.support.turns import Asked, outcomes, request, turn
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 from toolonce.store.model.states import State
+from toolonce.stream.decoding.whole_body import decode_body
+from toolonce.stream.dialects.bedrock_converse.replies import for_boto3
 from toolonce.stream.harness.history import history, replies
 from toolonce.stream.turns.turn import DIALECTS, Dialect
 
@@ -136,6 +139,32 @@ def test_anthropic_takes_a_history(server: ProviderServer, source: Dialect) -> N
 
 
 @SOURCES
+def test_boto3_takes_a_converse_history(server: ProviderServer, source: Dialect) -> None:
+    pytest.importorskip("boto3")
+
+    messages = body("bedrock-converse", source)["messages"]
+    boto3_takes(messages)
+    answer = converse_client(server.url).converse(modelId="m", messages=for_boto3(messages))
+
+    assert decode_body(json.dumps(answer, default=str).encode(), "bedrock-converse").text == "Done."
+    assert server.requests == [("bedrock-converse", {"messages": messages})]
+
+
+def boto3_takes(messages: list[dict[str, Any]]) -> None:
+    """Valid by the service's model, by which the library judges and writes requests."""
+    validate = pytest.importorskip("botocore.validate")
+    shape = converse_client("http://none.test").meta.service_model.operation_model("Converse").input_shape
+    report = validate.ParamValidator().validate({"modelId": "m", "messages": for_boto3(messages)}, shape)
+    assert not report.has_errors(), report.generate_report()
+
+
+def converse_client(url: str) -> Any:
+    boto3 = pytest.importorskip("boto3")
+    dummy = {"aws_access_key_id": "none", "aws_secret_access_key": "none"}
+    return boto3.client("bedrock-runtime", "us-east-1", endpoint_url=url, **dummy)
+
+
+@SOURCES
 def test_google_takes_generate_contents(server: ProviderServer, source: Dialect) -> None:
     genai = pytest.importorskip("google.genai")
 
@@ -193,7 +222,10 @@ def test_the_libraries_types_take_the_history_after_every_transcript(transcript:
     made = decode(transcript)
     messages = [*history(made.dialect, made), *replies(made.dialect, outcomes(made, value=1), turn_id="t")]
 
-    drawn(types_of(made.dialect).validate_python(messages))
+    if made.dialect == "bedrock-converse":
+        boto3_takes(messages)
+    else:
+        drawn(types_of(made.dialect).validate_python(messages))
 
 
 TYPES = {

@@ -1,4 +1,4 @@
-"""The policy on frames, sentence by sentence, on one good turn of every dialect."""
+"""The policy on frames, sentence by sentence, on one good turn of every dialect that sends events as text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import pytest
 from tests.support.feeding import decoded, in_all_pieces, short
 from tests.support.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder
+from toolonce.stream.dialects.table import TABLE
+from toolonce.stream.wire.sse import SseReader
+
+SSE = [dialect for dialect in DIALECTS if TABLE[dialect].framing is SseReader]
 
 CALLS = [WireCall("c1", "f", ('{"a":', '"\u00e9"', "}")), WireCall("c2", "g", ("{", "}"))]
-GOOD: dict[str, bytes] = {dialect: RENDER[dialect](CALLS, [0, 1, 0, 1, 0], "Hi") for dialect in DIALECTS}
+GOOD: dict[str, bytes] = {dialect: RENDER[dialect](CALLS, [0, 1, 0, 1, 0], "Hi") for dialect in SSE}
 WANT: tuple[Any, ...] = ("completed", [("f", "c1", {"a": "\u00e9"}), ("g", "c2", {})], [])
 NAMED = ("openai-responses", "anthropic", "google-interactions")  # their frames have kinds
 
-everywhere = pytest.mark.parametrize("dialect", DIALECTS)
+everywhere = pytest.mark.parametrize("dialect", SSE)
 
 
 def with_everywhere(dialect: str, extra: bytes) -> set[str]:
@@ -84,7 +88,7 @@ def test_what_means_nothing_changes_nothing(dialect: str, nothing: bytes) -> Non
     assert with_everywhere(dialect, nothing) == {"completed"}
 
 
-@pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect != "openai-chat"])
+@pytest.mark.parametrize("dialect", [dialect for dialect in SSE if dialect != "openai-chat"])
 def test_done_is_never_needed_and_never_enough(dialect: str) -> None:
     assert with_everywhere(dialect, b"event: done\ndata: [DONE]\n\n") == {"completed"}
     assert in_all_pieces(dialect, b"data: [DONE]\n\n").outcome == "truncated"
@@ -182,7 +186,7 @@ def test_a_last_event_that_is_cut_does_not_count(dialect: str) -> None:
 
 
 def test_a_release_comes_with_the_terminal_and_not_before() -> None:
-    for dialect in DIALECTS:
+    for dialect in SSE:
         decoder = TurnDecoder(dialect)
         states = []
         for event in GOOD[dialect].split(b"\n\n")[:-1]:

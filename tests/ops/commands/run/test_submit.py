@@ -35,8 +35,9 @@ def test_a_stream_is_submitted_left_and_picked_up_as_the_providers_messages(
     scene: LiveScene, toolonce: CommandLine, tmp_path: Path, dialect: str
 ) -> None:
     said = toolonce(
-        "submit", "--scope", "a b", "--wait", "0", "--json", written(tmp_path, stream(dialect, "turn-1", CALLS))
-    )
+        "submit", "--scope", "a b", "--turn-id", "turn-1", "--wait", "0", "--json",
+        written(tmp_path, stream(dialect, "turn-1", CALLS)),
+    )  # fmt: skip
     scene.settle(scene.take(), {"paid": 5})
     later = toolonce("wait", "--scope", "a b", "turn-1", "--replies", "--dialect", dialect)
 

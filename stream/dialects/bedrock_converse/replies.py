@@ -1,0 +1,130 @@
+"""Bedrock Converse: all results of a turn as ``toolResult`` blocks of one user message, in call order.
+
+The service's rules kept here: text blocks are not blank; ``json`` is an object; a tool's name is of 64 plain
+characters, also one that the model invented; ``status`` is told for errors only, since not every model takes it.
+Bytes are base64, as on the wire; `for_boto3` has them as the vendor's library wants them.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ....store.model.parts import FilePart, ImagePart, JsonPart, Part, TextPart
+from ...replies.answers import Answer, text_of
+from ...replies.call_ids import IdRule
+from ...replies.protocol import Ids, Message, WrittenCall
+
+IDS = IdRule(max_length=64, pattern=re.compile(r"[a-zA-Z0-9_.:-]+"))
+
+_IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+_FILES = {
+    "application/pdf": "pdf", "text/csv": "csv", "text/html": "html", "text/plain": "txt", "text/markdown": "md",
+}  # fmt: skip
+_BLOBS = frozenset({"bytes", "redactedContent"})
+# Integers that every reader of documents keeps, and levels that every one takes; anything beyond goes as JSON text.
+_EXACT = 2**53
+_DEEPEST = 32
+
+
+def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
+    calls = [item for item in items if _is_call(item)]
+    if ids and len(calls) != len(ids):
+        raise ValueError(f"the turn has {len(ids)} calls, its items show {len(calls)}")
+    left = iter(ids)
+    content = [_under(item, next(left)) if ids and _is_call(item) else item for item in items]
+    return [{"role": "assistant", "content": content}] if content else []
+
+
+def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
+    blocks: list[Message] = [{"text": text}] if text.strip() else []
+    blocks += [
+        {"toolUse": {"toolUseId": call.call_id, "name": _name(call.name), "input": call.object_arguments}}
+        for call in calls
+    ]
+    return [{"role": "assistant", "content": blocks}] if blocks else []
+
+
+def results(answers: Sequence[Answer]) -> list[Message]:
+    return [{"role": "user", "content": [_result(answer) for answer in answers]}] if answers else []
+
+
+def for_boto3(messages: Sequence[Message]) -> list[Message]:
+    """The same messages with base64 as bytes: boto3 encodes them itself, and would do it twice."""
+    return [_in_bytes(message) for message in messages]
+
+
+def _in_bytes(value: Any, name: str = "") -> Any:
+    match value:
+        case dict():
+            free = name in ("input", "json")  # what a model or a tool wrote: no member of it is ours
+            return value if free else {key: _in_bytes(member, key) for key, member in value.items()}
+        case list():
+            return [_in_bytes(member) for member in value]
+        case str() if name in _BLOBS:
+            return base64.b64decode(value)
+        case _:
+            return value
+
+
+def _is_call(item: Message) -> bool:
+    about = item.get("toolUse")
+    return isinstance(about, dict) and about.get("type") != "server_tool_use"
+
+
+def _under(item: Message, call_id: str | None) -> Message:
+    about = item["toolUse"]
+    return {"toolUse": {**about, "toolUseId": call_id, "name": _name(about["name"])}}
+
+
+def _name(name: str) -> str:
+    """Results pair by id alone, so a name that the service refuses may be another one here."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "_"
+
+
+def _result(answer: Answer) -> Message:
+    parts = (TextPart(answer.text),) if answer.is_error else answer.parts
+    content = [_block(part) for part in parts] or [_text("")]
+    failed = {"status": "error"} if answer.is_error else {}
+    return {"toolResult": {"toolUseId": answer.call_id, "content": content, **failed}}
+
+
+def _block(part: Part) -> Message:
+    match part:
+        case JsonPart(value) if isinstance(value, dict) and _is_plain(value, _DEEPEST):
+            return {"json": value}
+        case ImagePart(media_type) if media_type in _IMAGES and (source := _source(part)):
+            return {"image": {"format": _IMAGES[media_type], "source": source}}
+        case FilePart(media_type) if media_type in _FILES and (source := _source(part)):
+            return {"document": {"format": _FILES[media_type], "name": _title(part.name), "source": source}}
+        case _:
+            return _text(text_of((part,)))
+
+
+def _text(text: str) -> Message:
+    return {"text": text if text.strip() else "(empty)"}
+
+
+def _source(part: ImagePart | FilePart) -> Message | None:
+    """Where the content is; None for an address that the service does not read."""
+    if part.url is None:
+        return {"bytes": part.data}
+    return {"s3Location": {"uri": part.url}} if part.url.startswith("s3://") else None
+
+
+def _title(name: str | None) -> str:
+    plain = re.sub(r"[^a-zA-Z0-9()\[\]-]+", " ", name or "").strip()
+    return plain[:200] or "document"
+
+
+def _is_plain(value: Any, levels: int) -> bool:
+    match value:
+        case dict() | list():
+            members = value.values() if isinstance(value, dict) else value
+            return levels > 0 and all(_is_plain(member, levels - 1) for member in members)
+        case int():
+            return abs(value) <= _EXACT
+        case _:
+            return True

@@ -1,0 +1,28 @@
+"""Bedrock Converse requests: the history in ``messages``, user and model in turns, tools in ``toolConfig``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+HISTORY = "messages"
+TURN_MEMBER: str | None = "content"
+STREAMED: Mapping[str, Any] = {}  # the path says it
+TOOLS = "toolConfig"
+
+
+def user_message(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"text": text}]}
+
+
+def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Converse has no switch; Claude's own one goes through it, where ``modelId`` stands in the body and names Claude.
+
+    It needs its ``type``, unless ``toolConfig`` has a choice: two of them are refused.
+    """
+    if "claude" not in str(body.get("modelId")):
+        return None
+    own = dict(body.get("additionalModelRequestFields") or {})
+    kind = {} if (body.get(TOOLS) or {}).get("toolChoice") else {"type": "auto"}
+    own["tool_choice"] = {**kind, **(own.get("tool_choice") or {}), "disable_parallel_tool_use": True}
+    return {**body, "additionalModelRequestFields": own}
