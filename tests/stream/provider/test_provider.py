@@ -29,7 +29,7 @@ from toolonce.stream.turns.errors import StreamingRefused, StreamMisuse
 from toolonce.stream.turns.turn import DIALECTS, TurnResult
 
 ASKED: dict[str, Any] = {
-    "messages": [{"role": "user", "content": "Well?"}],
+    "messages": [],
     "input": [],
     "contents": [{"role": "user", "parts": [{"text": "Well?"}]}],
 }
