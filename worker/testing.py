@@ -134,7 +134,7 @@ class _Rehearsal:
         while trial.state is State.QUEUED and self._permitted(ready):
             trial.attempts += 1
             self._attempt(ready, fault if trial.attempts == at_attempt else Fault.NONE)
-            self._read_back(ready.values)
+            self._reconcile(ready.values)
 
         def approved() -> None:
             self.approved = True
@@ -211,9 +211,9 @@ class _Rehearsal:
         else:
             self.trial.history.append("the late word changes nothing")
 
-    def _read_back(self, values: dict[str, Any]) -> None:
+    def _reconcile(self, values: dict[str, Any]) -> None:
         """Ask the tool about a call that is unknown now."""
-        if self.tool.readback is None or self.trial.state is not State.UNKNOWN:
+        if self.tool.reconciler is None or self.trial.state is not State.UNKNOWN:
             return
         entry = Entry(self.tool, values, context_of(self._run(), None, _Channel(Fault.NONE)))
         end = enter_reconcile(entry, lambda found: asyncio.run(_awaited(found)))

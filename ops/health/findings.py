@@ -156,7 +156,7 @@ def _doubts(vitals: Vitals) -> Iterator[Finding]:
     for tool, rows in sorted(asked.items()):
         most = max(rows, key=lambda row: row.fields.asked)
         yield Finding(
-            "read_backs_fail", Severity.WARNING,
+            "reconcile_fails", Severity.WARNING,
             f"the reconcile of {tool} does not tell what became of {len(rows)} calls; asked {most.fields.asked} "
             f"times about {most.key[:SHOWN_DIGITS]}, it said last: {most.fields.heard or ''}",
             "these calls stay in doubt until it answers, or a person does",

@@ -40,7 +40,7 @@ def as_json(found: Record) -> dict[str, Any]:
     if found.waits_for:
         view["waits_for"], view["waits_for_state"] = found.waits_for
     if found.state is State.UNKNOWN:
-        view["read_back"] = {"asked": fields.asked, "heard": fields.heard}
+        view["reconcile"] = {"asked": fields.asked, "heard": fields.heard}
     view["stop_requested"] = fields.cancel_requested
     view["forgotten"] = bool(fields.forgotten)
     view["lease_left_ms"] = found.lease_left_ms

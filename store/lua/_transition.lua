@@ -19,7 +19,7 @@ end
 
 local function leave_rest(call, tool, about)
   redis.call('ZREM', rq .. 'failed:' .. space .. '.' .. about.queue, about.job)
-  redis.call('ZREM', root .. 'readback:' .. tool, call)
+  redis.call('ZREM', root .. 'reconcile:' .. tool, call)
 end
 
 -- `more` is what else changes in the record, as name, value, ...
@@ -42,7 +42,7 @@ function transition(call, from, to, event, more)
   end
   move(call, from, to, event, more)
   if to == 'unknown' then
-    redis.call('ZADD', root .. 'readback:' .. event.tool, whole(now), call)
+    redis.call('ZADD', root .. 'reconcile:' .. event.tool, whole(now), call)
   end
   if to == 'unknown' or not OPEN[to] then
     on_rest(call, to, event.tool, about)

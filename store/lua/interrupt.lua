@@ -19,6 +19,6 @@ if ARGV[6] == '0' then
 end
 local became = lose(call, ARGV[4], ARGV[5])
 if became == 'unknown' then
-  redis.call('ZADD', root .. 'readback:' .. fields(call, 'tool')[1], whole(now + tonumber(ARGV[6])), call)
+  redis.call('ZADD', root .. 'reconcile:' .. fields(call, 'tool')[1], whole(now + tonumber(ARGV[6])), call)
 end
 return { give_up(call, fence, became) }

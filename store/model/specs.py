@@ -43,7 +43,7 @@ class ToolSpec:
         secret: names of argument fields that are kept encrypted and shown masked. secret_result: of result fields.
         opens_in: secret result field -> argument fields (``tool.field``) in which its sealed value is opened again.
         begins: the handler says ``call.begin()`` before its effect.
-        reads_back: the tool has a ``reconcile``.
+        reconciles: the tool has a ``reconcile``.
         hold_duplicates: a call that equals an open one of its scope, under another key, waits for a person's word.
     """
 
@@ -65,7 +65,7 @@ class ToolSpec:
     secret_result: tuple[str, ...] = ()
     opens_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
     begins: bool = False
-    reads_back: bool = False
+    reconciles: bool = False
     rerun_absent: bool = False
     hold_duplicates: bool = False
 

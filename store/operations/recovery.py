@@ -66,7 +66,7 @@ class Retention:
         return max((self.body_ms, *self.states.values()))
 
 
-def reclaim(space: Namespace, sweeper: str, *, most: int = STEP) -> Invocation[Mended]:
+def reclaim(space: Namespace, worker: str, *, most: int = STEP) -> Invocation[Mended]:
     """End leases that have run out; the tool's effect decides what becomes of the call. Where the server's clock went
     back, or another server has taken over, every lease is given anew first (``leases_given_anew``)."""
 
@@ -76,7 +76,7 @@ def reclaim(space: Namespace, sweeper: str, *, most: int = STEP) -> Invocation[M
             counts["leases_given_anew"] = reply[5]
         return Mended(counts, reply[4] > 0)
 
-    return Invocation(load("reclaim"), space.root, (most, sweeper), read)
+    return Invocation(load("reclaim"), space.root, (most, worker), read)
 
 
 def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = STEP) -> Invocation[Mended]:
@@ -138,7 +138,7 @@ def purge(space: Namespace, calls: Sequence[str]) -> Invocation[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBack:
+class ReconcileTask:
     """An unknown call whose tool is to be asked what happened.
 
     Attributes:
@@ -155,30 +155,34 @@ class ReadBack:
     unknown_ms: int = 0
 
 
-def readback(space: Namespace, tools: Sequence[str], *, lease_ms: int, sweeper: str) -> Invocation[ReadBack | None]:
+def reconcile(
+    space: Namespace, tools: Sequence[str], *, lease_ms: int, worker: str
+) -> Invocation[ReconcileTask | None]:
     """Hand out one unknown call of these tools; others leave it alone for `lease_ms`."""
 
-    def read(reply: list[Any]) -> ReadBack | None:
+    def read(reply: list[Any]) -> ReconcileTask | None:
         if not reply:
             return None
-        call, fence, asked, told, worker, ended, unknown_ms = reply
-        run = read_run(call.decode(), fence, told, token="", worker=sweeper)
-        return ReadBack(run, asked, worker.decode(), ended == 1, unknown_ms)
+        call, fence, asked, told, attempted_by, ended, unknown_ms = reply
+        run = read_run(call.decode(), fence, told, token="", worker=worker)
+        return ReconcileTask(run, asked, attempted_by.decode(), ended == 1, unknown_ms)
 
-    return Invocation(load("readback"), space.root, (lease_ms, *tools), read)
+    return Invocation(load("reconcile"), space.root, (lease_ms, *tools), read)
 
 
-def ask_later(space: Namespace, call: str, *, wait_ms: int, heard: str, counts: bool = True) -> Invocation[bool]:
+def reconcile_later(space: Namespace, call: str, *, wait_ms: int, heard: str, counts: bool = True) -> Invocation[bool]:
     """A read-back could not tell; ask again after a wait. Where it was too early to ask at all, it does not count and
     is no line of the history. False where the call is unknown no longer."""
-    return Invocation(load("ask_later"), space.root, (call, wait_ms, heard, int(counts)), lambda reply: reply == 1)
+    return Invocation(
+        load("reconcile_later"), space.root, (call, wait_ms, heard, int(counts)), lambda reply: reply == 1
+    )
 
 
 def steps(
-    space: Namespace, queues: Sequence[str], sweeper: str, *, grace_ms: int, enough_replicas: bool = True
+    space: Namespace, queues: Sequence[str], worker: str, *, grace_ms: int, enough_replicas: bool = True
 ) -> Iterator[Invocation[Any]]:
     """One round of a worker's sweep, cheapest and most urgent first. Retention has a slower round of its own."""
-    yield reclaim(space, sweeper)
+    yield reclaim(space, worker)
     for queue in queues:
         yield repush(space, queue, grace_ms=grace_ms)
     yield tick(space, enough_replicas=enough_replicas)

@@ -22,7 +22,7 @@ from toolonce.stream.turns.turn import ToolCall
 NAMESPACE = "spellings"
 ENDS = {
     "returns": State.SUCCEEDED, "tells": State.FAILED, "raises": State.UNKNOWN, "raises_apart": State.UNKNOWN,
-    "reads_back": State.FAILED, "forbidden": State.REFUSED,
+    "reconciles": State.FAILED, "forbidden": State.REFUSED,
 }  # fmt: skip
 
 

@@ -86,12 +86,12 @@ def tries(key: str, way: str, pin: int) -> None:
 
 
 @tools.tool(effect="mutating", secret=("key", "pin"))
-def reads_back(key: str, way: str, pin: int) -> None:
+def reconciles(key: str, way: str, pin: int) -> None:
     """Leave it open, and say it in the read-back."""
     raise RuntimeError(said(key, way))
 
 
-@reads_back.reconcile
+@reconciles.reconcile
 def _was_it(key: str, way: str, pin: int) -> None:
     raise DidNotHappen(f"no {said(key, way)} {pin}")
 
@@ -106,7 +106,7 @@ def hook(call: Call, arguments: dict[str, Any]) -> Deny | None:
     return Deny(f"no {said(arguments['key'], arguments['way'])}") if call.tool == "forbidden" else None
 
 
-TOOLS = ("returns", "tells", "raises", "raises_apart", "tries", "reads_back", "forbidden")
+TOOLS = ("returns", "tells", "raises", "raises_apart", "tries", "reconciles", "forbidden")
 
 
 def needles() -> list[str]:

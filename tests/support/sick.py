@@ -15,7 +15,7 @@ from tests.support.live_store import LiveScene
 from tests.support.scene import spec
 from toolonce.ops.health.health_snapshot import Vitals
 from toolonce.store.connections.replication import note_replicas
-from toolonce.store.operations.recovery import ask_later
+from toolonce.store.operations.recovery import reconcile_later
 from toolonce.worker.runtime.worker_status import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]
@@ -65,7 +65,7 @@ def reconcile_that_fails(scene: LiveScene) -> None:
     call = scene.unknown("a").call
     for _ in range(3):
         scene.live.redis.hincrby(f"{scene.space.root}call:{call}", "asked", 1)
-    scene.run(ask_later(scene.space, call, wait_ms=1_000, heard="TimeoutError: the bank is closed"))
+    scene.run(reconcile_later(scene.space, call, wait_ms=1_000, heard="TimeoutError: the bank is closed"))
 
 
 def held_behind_doubt(scene: LiveScene) -> None:
@@ -187,7 +187,7 @@ ON_A_SERVER: dict[str, Sickness] = {
     "clock_went_back": clock_back,
     "full": flag("full"),
     "unknown": unknown,
-    "read_backs_fail": reconcile_that_fails,
+    "reconcile_fails": reconcile_that_fails,
     "held_behind_doubt": held_behind_doubt,
     "late_leases": late_lease,
     "unserved_queue": waiting,

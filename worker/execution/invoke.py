@@ -53,11 +53,11 @@ async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: Fal
 def enter_reconcile(entry: Entry, wait: Callable[[Awaitable[Any]], Any]) -> End:
     """Run a tool's reconcile in this thread; `wait` runs what an async one returns to its end."""
     tool = entry.tool
-    context = {"call": entry.call} if tool.readback_takes_call else {}
+    context = {"call": entry.call} if tool.reconciler_takes_call else {}
     secrets = entry.call.secrets
-    assert tool.readback
+    assert tool.reconciler
     try:
-        said = tool.readback(**entry.values, **context)
+        said = tool.reconciler(**entry.values, **context)
         return returned(tool, wait(said) if inspect.isawaitable(said) else said)
     except DidNotHappen as error:
         return End(Kind.ABSENT, code="did_not_happen", message=described(error, secrets))

@@ -18,7 +18,7 @@ from ...store.connections.connection import Connection, Patience
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreError
 from ...store.operations.operation import Invocation
-from ...store.operations.runs import Run, linger, renew
+from ...store.operations.runs import Run, defer_reconcile, renew
 
 _LOG = logging.getLogger("toolonce.worker")
 _BATCH = 500
@@ -70,7 +70,7 @@ class Leases:
         self.connection = connection
         self.at_once = Connection(connection.url, namespace=connection.space.name, patience=_AT_ONCE)
         self._kept: set[LeaseHandle] = set()
-        self._lingering: set[LeaseHandle] = set()
+        self._still_inside: set[LeaseHandle] = set()
         self._ended = False
         self._bell = threading.Event()
         self._thread = threading.Thread(target=self._renew_for_ever, name="toolonce-leases", daemon=True)
@@ -99,16 +99,16 @@ class Leases:
         """Let this lease go; it is settled, given back, or given up."""
         self._kept.discard(lease)
 
-    def linger(self, lease: LeaseHandle) -> None:
+    def defer_reconcile(self, lease: LeaseHandle) -> None:
         """Its run is given up while its handler is still at work: no read-back is to ask what it has done."""
-        self._lingering.add(lease)
+        self._still_inside.add(lease)
         if lease.left:
-            self._lingering.discard(lease)
+            self._still_inside.discard(lease)
 
     def leave(self, lease: LeaseHandle) -> None:
         """The handler of a run that was given up has ended."""
         lease.left = True
-        self._lingering.discard(lease)
+        self._still_inside.discard(lease)
 
     def held(self) -> tuple[LeaseHandle, ...]:
         """Everything that runs now, as far as this process knows."""
@@ -128,11 +128,13 @@ class Leases:
             asked_at = time.monotonic()
             words = self.connection.run(self.renewal(batch))
             self._heard(batch, words, asked_at)
-        self._linger([lease.run for lease in (*lost, *self._lingering.copy())])
+        self._defer_reconcile([lease.run for lease in (*lost, *self._still_inside.copy())])
 
-    def _linger(self, runs: Sequence[Run]) -> None:
+    def _defer_reconcile(self, runs: Sequence[Run]) -> None:
         for start in range(0, len(runs), _BATCH):
-            self.connection.run(linger(self.connection.space, runs[start : start + _BATCH], wait_ms=self.lease_ms))
+            self.connection.run(
+                defer_reconcile(self.connection.space, runs[start : start + _BATCH], wait_ms=self.lease_ms)
+            )
 
     def renewal(self, leases: Sequence[LeaseHandle]) -> Invocation[tuple[str, ...]]:
         """The request to prolong these leases."""

@@ -218,7 +218,7 @@ class RunSession:
 
     def stay_inside(self) -> None:
         """Its handler was given up and is still at work: no read-back is to ask yet what it has done."""
-        self._context.leases.linger(self.lease)
+        self._context.leases.defer_reconcile(self.lease)
 
     def left(self) -> None:
         """Its handler, which was given up, has come back."""

@@ -18,7 +18,7 @@ from ...store.model.outcomes import Failure
 from ...store.model.plain import visible
 from ...store.model.states import Operation, State
 from ...store.operations.operators import Done, Seen, Word, resolve, retry
-from ...store.operations.recovery import ReadBack, ask_later, readback
+from ...store.operations.recovery import ReconcileTask, reconcile, reconcile_later
 from ...store.operations.runs import Run
 from ..execution.prepare import Ready, prepare
 from ..execution.run_session import WorkerContext
@@ -44,7 +44,7 @@ Ask = Callable[[Ready, Run], End]
 class _Asking:
     """One read-back in its thread. Its end and its limit race for the first word."""
 
-    def __init__(self, found: ReadBack, limit: float) -> None:
+    def __init__(self, found: ReconcileTask, limit: float) -> None:
         self.found = found
         self.limit = limit
         self.ends_at = time.monotonic() + limit + _SLACK_S
@@ -54,7 +54,7 @@ class _Asking:
         return self._word.acquire(blocking=False)
 
 
-class ReadBacks:
+class ReconcileLoop:
     """The read-backs of one worker."""
 
     def __init__(self, context: WorkerContext, registry: Registry, ask: Ask, *, worker: str) -> None:
@@ -68,10 +68,10 @@ class ReadBacks:
         self._pauses: dict[str, tuple[int, float]] = {}
         self._ended = False
         self._bell = threading.Event()
-        self._thread = threading.Thread(target=self._ask_for_ever, name="toolonce-readback", daemon=True)
+        self._thread = threading.Thread(target=self._ask_for_ever, name="toolonce-reconcile", daemon=True)
 
     def start(self) -> None:
-        if any(tool.readback for tool in self._registry):
+        if any(tool.reconciler for tool in self._registry):
             self._thread.start()
 
     def stop(self) -> None:
@@ -99,13 +99,13 @@ class ReadBacks:
         tools = [
             tool
             for tool in self._registry
-            if tool.readback and tool.name not in self._asked and self._pauses.get(tool.name, (0, 0.0))[1] <= now
+            if tool.reconciler and tool.name not in self._asked and self._pauses.get(tool.name, (0, 0.0))[1] <= now
         ]
         if not tools:
             return False
         lease_ms = round(max(limit_s(tool) for tool in tools) * 1000) + _ASK_LEASE_MORE_MS
         names = [tool.name for tool in tools]
-        found = self._connection.run(readback(self._space, names, lease_ms=lease_ms, sweeper=self._worker))
+        found = self._connection.run(reconcile(self._space, names, lease_ms=lease_ms, worker=self._worker))
         if found is None:
             return False
         if self._is_too_early(found):
@@ -115,7 +115,7 @@ class ReadBacks:
         threading.Thread(target=self._run, args=(asking,), name="toolonce-reconcile", daemon=True).start()
         return True
 
-    def _is_too_early(self, found: ReadBack) -> bool:
+    def _is_too_early(self, found: ReconcileTask) -> bool:
         """The attempt may still have its effect, in a process that cannot be asked; "not there" would run it again."""
         tool = self._registry.find(found.run.tool)
         if not (tool and tool.spec.rerun_absent) or found.ended or found.unknown_ms >= GONE_AFTER_MS:
@@ -125,7 +125,7 @@ class ReadBacks:
             return False
         wait_ms = min(_LOOK_AGAIN_MS, GONE_AFTER_MS - found.unknown_ms)
         heard = f"not asked yet: worker {found.worker} is not known to be gone"
-        self._connection.run(ask_later(self._space, found.run.call, wait_ms=wait_ms, heard=heard, counts=False))
+        self._connection.run(reconcile_later(self._space, found.run.call, wait_ms=wait_ms, heard=heard, counts=False))
         return True
 
     def _give_up_overdue(self) -> None:
@@ -189,14 +189,14 @@ class ReadBacks:
         failure = Failure("did_not_happen", f"read back: the effect did not happen{f': {why}' if why else ''}")
         self._tell(run, resolve(self._space, _seen(run), failure, word, operation=_RECONCILE))
 
-    def _later(self, found: ReadBack, heard: str) -> None:
+    def _later(self, found: ReconcileTask, heard: str) -> None:
         wait_ms = _wait_ms(found.asked)
         run = found.run
         _LOG.warning(
             "call %s (%s) is still in doubt after read-back %d: %s; asked again in %d s",
             run.call, run.tool, found.asked + 1, visible(heard), wait_ms // 1000,
         )  # fmt: skip
-        self._connection.run(ask_later(self._space, run.call, wait_ms=wait_ms, heard=heard))
+        self._connection.run(reconcile_later(self._space, run.call, wait_ms=wait_ms, heard=heard))
 
     def _tell(self, run: Run, invocation: Any) -> None:
         done: Done = self._connection.run(invocation)

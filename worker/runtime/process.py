@@ -33,7 +33,7 @@ from ..execution.unheard import without_texts
 from ..isolation.process_pool import ProcessPool
 from ..maintenance.fence_watermark import HighWater
 from ..maintenance.process_identity import identity
-from ..maintenance.reconcile import ReadBacks
+from ..maintenance.reconcile import ReconcileLoop
 from ..maintenance.reconcilers import Reconcilers
 from ..maintenance.recovery import Sweep
 from ..tools.registry import Registry
@@ -132,7 +132,7 @@ class Process:
         self._loop = OnLoop()
         self._processes = ProcessPool(registry)
         asking = Reconcilers(self._loop, self._processes)
-        self._readbacks = ReadBacks(self._context, registry, asking.ask, worker=self.name)
+        self._reconcile_loop = ReconcileLoop(self._context, registry, asking.ask, worker=self.name)
         self._since: dict[str, float] = {}
 
     @property
@@ -167,7 +167,7 @@ class Process:
     def _start(self) -> None:
         in_thread = InThread(self._limits, self._slots.replace)
         others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._processes}
-        for part in (self._context.leases, self._limits, self._loop, self._readbacks):
+        for part in (self._context.leases, self._limits, self._loop, self._reconcile_loop):
             part.start()
         self._sweep.start(self._queues, self._registry, keys=self._context.keyring.ids, has_room=lambda: self.has_room)
         executor = Executor(self._context, self._registry, in_thread, others, wait=self._loop.wait_for)
@@ -201,7 +201,7 @@ class Process:
     def _stop(self) -> None:
         self._slots.draining.set()
         self._sweep.stop()
-        self._readbacks.stop()
+        self._reconcile_loop.stop()
         self._limits.stop()
         self._loop.stop()
         self._processes.close()

@@ -133,7 +133,7 @@ def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
     """A mutating call may become unknown; who could tell then what happened?"""
     if tool.spec.rerun_absent:
         return (_rerunning(tool, forwards=forwards),)
-    if tool.spec.effect is Effect.READ or tool.readback:
+    if tool.spec.effect is Effect.READ or tool.reconciler:
         return ()
     if tool.spec.effect is Effect.IDEMPOTENT and not forwards:
         text = "is called idempotent, but its handler mentions no idempotency key; is it so by nature?"
@@ -145,7 +145,7 @@ def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
 
 
 def _rerunning(tool: Tool, *, forwards: bool) -> Finding:
-    if not tool.readback:
+    if not tool.reconciler:
         return Finding(tool.name, "risk", "says rerun_absent and has no reconcile that could find nothing")
     text = "runs again what its reconcile does not find: a paused attempt that goes on later is a second effect"
     return Finding(

@@ -123,7 +123,7 @@ class Tool(Generic[P, R]):
 
     Attributes:
         spec: what is published about it.
-        readback: the function given to `reconcile`, or None.
+        reconcile: the function given to `reconcile`, or None.
         home: the registry that it was made in, or first given to; its hook goes with the tool.
     """
 
@@ -137,8 +137,8 @@ class Tool(Generic[P, R]):
         self.not_started = options.get("not_started", ())
         self.accepts = _words(options["accepts"]) if "accepts" in options else None
         self.result_limit = options.get("result_limit", DEFAULT_LIMIT)
-        self.readback: Handler | None = None
-        self.readback_takes_call = False
+        self.reconciler: Handler | None = None
+        self.reconciler_takes_call = False
         self.home: Registry | None = None
         self.spec = _spec(handler, options, self.signature, self.retry)
         self.__doc__ = handler.__doc__
@@ -166,11 +166,11 @@ class Tool(Generic[P, R]):
         minutes. It runs where the handler runs, for as long as the handler may, at most 5 minutes (60 s
         without a ``timeout``).
         """
-        if self.readback is not None:
+        if self.reconciler is not None:
             raise BadTool(f"tool {self.name}: it has a reconcile already")
-        self.readback = function
-        self.readback_takes_call = CONTEXT in inspect.signature(function).parameters
-        self.spec = replace(self.spec, reads_back=True)
+        self.reconciler = function
+        self.reconciler_takes_call = CONTEXT in inspect.signature(function).parameters
+        self.spec = replace(self.spec, reconciles=True)
         return function
 
     @property

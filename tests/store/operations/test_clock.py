@@ -164,9 +164,9 @@ def test_an_unknown_call_is_read_back_after_a_step_back(real_scene: Scene) -> No
     """faults 24"""
     run = real_scene.start()
     real_scene.lose(run)
-    ask = recovery.readback(real_scene.space, ["pay"], lease_ms=LEASE_MS, sweeper="sweeper")
+    ask = recovery.reconcile(real_scene.space, ["pay"], lease_ms=LEASE_MS, worker="sweeper")
     assert real_scene.run(ask)
-    real_scene.run(recovery.ask_later(real_scene.space, run.call, wait_ms=1_000, heard="nothing"))
+    real_scene.run(recovery.reconcile_later(real_scene.space, run.call, wait_ms=1_000, heard="nothing"))
     assert real_scene.run(ask) is None
     go_back(real_scene)
     assert real_scene.run(ask)

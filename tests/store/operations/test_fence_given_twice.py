@@ -115,7 +115,7 @@ WORDS: dict[str, Saying] = {
     "release": lambda scene, run: scene.release(run),
     "retry_later": lambda scene, run: scene.retry_later(run),
     "interrupt": lambda scene, run: scene.run(runs.interrupt(scene.space, run, reason="drain")),
-    "linger": lambda scene, run: scene.run(runs.linger(scene.space, [run], wait_ms=LEASE_MS)),
+    "defer_reconcile": lambda scene, run: scene.run(runs.defer_reconcile(scene.space, [run], wait_ms=LEASE_MS)),
     "settle": lambda scene, run: scene.settle(run, "mine"),
 }
 

@@ -252,7 +252,7 @@ def test_the_counters_keep_counting_what_was_forgotten(scene: Scene) -> None:
 def test_each_unknown_call_is_handed_out_for_read_back_to_one_sweeper_at_a_time(scene: Scene) -> None:
     run = scene.start()
     scene.lose(run)
-    asking = recovery.readback(scene.space, ["other", "pay"], lease_ms=1_000, sweeper="one")
+    asking = recovery.reconcile(scene.space, ["other", "pay"], lease_ms=1_000, worker="one")
     found = scene.run(asking)
     assert found is not None
     assert (found.run.call, found.run.fence, found.asked) == (run.call, run.fence, 0)
@@ -266,14 +266,14 @@ def test_each_unknown_call_is_handed_out_for_read_back_to_one_sweeper_at_a_time(
 def test_a_read_back_that_could_not_tell_is_asked_again_later_and_settled_calls_never(scene: Scene) -> None:
     run = scene.start()
     scene.lose(run)
-    assert scene.run(recovery.ask_later(scene.space, run.call, wait_ms=5_000, heard="no answer"))
-    asking = recovery.readback(scene.space, ["pay"], lease_ms=1_000, sweeper="one")
+    assert scene.run(recovery.reconcile_later(scene.space, run.call, wait_ms=5_000, heard="no answer"))
+    asking = recovery.reconcile(scene.space, ["pay"], lease_ms=1_000, worker="one")
     scene.store.advance(4_999)
     assert scene.run(asking) is None
     scene.resolve(run.call)
     scene.store.advance(10_000)
     assert scene.run(asking) is None
-    assert not scene.run(recovery.ask_later(scene.space, run.call, wait_ms=1, heard="late"))
+    assert not scene.run(recovery.reconcile_later(scene.space, run.call, wait_ms=1, heard="late"))
 
 
 def test_one_round_of_the_sweep_mends_all_kinds_of_damage(scene: Scene) -> None:

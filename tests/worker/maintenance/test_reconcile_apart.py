@@ -14,7 +14,7 @@ from tests.support.tools_under_test import effect, thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.recovery import ask_later, readback
+from toolonce.store.operations.recovery import reconcile, reconcile_later
 from toolonce.worker import Call, DidNotHappen, Registry, ToolError
 from toolonce.worker.maintenance.process_identity import ENDED, identity, is_gone
 
@@ -94,7 +94,7 @@ def test_what_a_reconcile_lets_out_is_told_and_it_is_asked_again(
         wait_until(lambda: site.record(key).stored.get("heard"), description="what it said is noted")
     record = site.record(key)
 
-    assert [event["op"] for event in record.history][:4] == ["admit", "claim", "settle", "read_back"]
+    assert [event["op"] for event in record.history][:4] == ["admit", "claim", "settle", "reconcile"]
     assert record.stored["heard"]
     assert "still in doubt" in caplog.text
 
@@ -150,8 +150,8 @@ def test_many_equal_answers_do_not_push_a_call_out_of_its_own_history(site: Site
         wait_until(lambda: site.record(key).stored.get("heard"), description="it was asked")
     space = site.connection.space
     for _ in range(300):
-        site.connection.run(ask_later(space, key, wait_ms=0, heard="the same"))
-        site.connection.run(readback(space, ["bad"], lease_ms=1_000, sweeper="one"))
+        site.connection.run(reconcile_later(space, key, wait_ms=0, heard="the same"))
+        site.connection.run(reconcile(space, ["bad"], lease_ms=1_000, worker="one"))
     history = site.record(key).history
 
     assert [event["op"] for event in history[:3]] == ["admit", "claim", "settle"]

@@ -51,7 +51,7 @@ def test_what_is_declared_is_published_in_milliseconds() -> None:
 
     spec = tools.specs()[0]
     assert (spec.timeout_ms, spec.deadline_ms, spec.concurrency) == (1500, 60_000, 3)
-    assert (spec.order_by, spec.queue, spec.version, spec.reads_back) == (("path",), "files", "7", True)
+    assert (spec.order_by, spec.queue, spec.version, spec.reconciles) == (("path",), "files", "7", True)
 
 
 @pytest.mark.parametrize(

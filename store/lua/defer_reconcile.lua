@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- linger: handlers whose attempts were given up are still at work, so it is too early to ask what they have done.
+-- defer_reconcile: handlers whose attempts were given up are still at work, so it is too early to ask what they have done.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = least wait in ms, then per call: call key, fence, delivery token
@@ -9,7 +9,7 @@ local waiting = 0
 for i = 2, #ARGV, 3 do
   local got = fields(ARGV[i], 'state', 'fence', 'token', 'tool')
   if got[1] == 'unknown' and got[2] == ARGV[i + 1] and got[3] == ARGV[i + 2] then
-    redis.call('ZADD', root .. 'readback:' .. got[4], 'XX', 'GT', whole(now + tonumber(ARGV[1])), ARGV[i])
+    redis.call('ZADD', root .. 'reconcile:' .. got[4], 'XX', 'GT', whole(now + tonumber(ARGV[1])), ARGV[i])
     waiting = waiting + 1
   else
     judge_attempt(ARGV[i], ARGV[i + 1], ARGV[i + 2])

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- readback: hand out one unknown call of these tools for its read-back; the asking itself is leased.
+-- reconcile: hand out one unknown call of these tools for its read-back; the asking itself is leased.
 -- uses: ledger record_fields
 -- KEYS[1] = root of the namespace
 -- ARGV    = lease of the asking in ms, the tools that can be read back
 -- RETURNS {} | {call key, fence, times asked before, fields by record.RUN_FIELDS, worker of the attempt,
 --          1 where its handler is known to have ended, ms for which the call has been unknown}
 -- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.
-local LONGEST_WAIT_MS = 600000 -- of worker/maintenance/reconcile.py; a handler that lingers waits for a lease
+local LONGEST_WAIT_MS = 600000 -- of worker/maintenance/reconcile.py; a handler still at work waits for a lease
 
 -- The last one, if it waits longer than anybody asked for: the clock went back.
 local function find_overlong(index)
@@ -16,7 +16,7 @@ local function find_overlong(index)
 end
 
 for i = 2, #ARGV do
-  local index = root .. 'readback:' .. ARGV[i]
+  local index = root .. 'reconcile:' .. ARGV[i]
   local call = redis.call('ZRANGEBYSCORE', index, '-inf', whole(now), 'LIMIT', 0, 1)[1] or find_overlong(index)
   if call then
     redis.call('ZADD', index, whole(now + tonumber(ARGV[1])), call)

@@ -29,10 +29,10 @@ def test_the_waits_between_read_backs_that_cannot_tell_grow(site: Site) -> None:
         wait_until(lambda: len(site.record(key).history) >= 6, 10, "and the third answer is noted")
 
     record = site.record(key)
-    at = [event["at"] for event in record.history if event["op"] == "read_back"]
+    at = [event["at"] for event in record.history if event["op"] == "reconcile"]
     waits = [later - earlier for earlier, later in pairwise(at)]
     assert record.state is State.UNKNOWN
     assert waits[0] >= 1_000
     assert waits[1] >= 2_000
-    due = float(site.connection.command("ZSCORE", f"{{{site.namespace}}}:readback:pay", key))
+    due = float(site.connection.command("ZSCORE", f"{{{site.namespace}}}:reconcile:pay", key))
     assert due - at[2] == 4_000

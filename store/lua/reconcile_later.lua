@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ask_later: a read-back could not tell; ask again after a wait. Or it was too early to ask at all.
+-- reconcile_later: a read-back could not tell; ask again after a wait. Or it was too early to ask at all.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, wait in ms, what was heard, "1" | "0" (nobody was asked: nothing is counted or noted)
@@ -10,13 +10,13 @@ local got = fields(ARGV[1], 'state', 'tool', 'asked')
 if got[1] ~= 'unknown' then
   return 0
 end
-redis.call('ZADD', root .. 'readback:' .. got[2], whole(now + tonumber(ARGV[2])), ARGV[1])
+redis.call('ZADD', root .. 'reconcile:' .. got[2], whole(now + tonumber(ARGV[2])), ARGV[1])
 redis.call('HSET', record_of(ARGV[1]), 'heard', ARGV[3])
 if ARGV[4] == '0' then
   redis.call('HINCRBY', record_of(ARGV[1]), 'asked', -1)
   return 1
 end
-local event = { op = 'read_back', actor = 'recovery', tool = got[2], reason = ARGV[3] }
+local event = { op = 'reconcile', actor = 'recovery', tool = got[2], reason = ARGV[3] }
 note(ARGV[1], event)
 if tonumber(got[3] or '0') > ONE_BY_ONE then
   fold(ARGV[1], 1)
