@@ -23,9 +23,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tests.support import event_stream  # noqa: E402  it needs the path above
 from tests.support.transcripts import RECORDINGS, transcripts  # noqa: E402  it needs the path above
 from tests.support.wire import RENDER, WireCall, event  # noqa: E402
 from toolonce.stream import DIALECTS, TurnDecoder  # noqa: E402
+from toolonce.stream.dialects.table import TABLE  # noqa: E402
+from toolonce.stream.wire.event_stream import EventStreamReader  # noqa: E402
 
 CHUNK = 16_384  # what an HTTP client hands over at a time
 EVENTS = 10_000
@@ -64,7 +67,9 @@ def recorded(dialect: str) -> list[bytes]:
     return [t.data for t in found if "mistral" not in t.key and "cererebras" not in t.key]
 
 
-def payloads(data: bytes) -> list[bytes]:
+def payloads(dialect: str, data: bytes) -> list[bytes]:
+    if TABLE[dialect].framing is EventStreamReader:  # type: ignore[index]
+        return list(event_stream.payloads(data))
     return [line[5:] for line in data.splitlines() if line.startswith(b"data:") and b"[DONE]" not in line]
 
 
@@ -89,7 +94,7 @@ def best(*works: Callable[[], None], rounds: int = ROUNDS) -> list[float]:
 def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
     repeats = max(1, REPEAT_BYTES // sum(map(len, streams)))
     rounds = streams * repeats
-    frames = [payload for data in rounds for payload in payloads(data)]
+    frames = [payload for data in rounds for payload in payloads(dialect, data)]
     each = 1e6 / len(frames)
     floor, ours = best(
         lambda: [json.loads(frame) for frame in frames] and None,

@@ -21,6 +21,7 @@ from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_er
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
 from .detect import LOOK_AT, guess_dialect
+from .parsed import json_of, named_event, raised_error
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -116,6 +117,27 @@ class TurnDecoder:
                 self._turn.limit = "total_bytes"
         return self._turn.drafts.take()
 
+    def feed_event(self, event: object) -> list[Draft]:
+        """Take the next event that the vendor's own library has parsed: a mapping or a model. In place of bytes.
+
+        boto3 raises the errors of a stream: give them to `abort`, and the turn is ``failed``.
+
+        Raises:
+            DecoderClosed: after the end.
+            StreamMisuse: it is no event.
+        """
+        self._check_open()
+        name, data = named_event(event) if self._framing.names_events else (b"", json_of(event))
+        self._bytes_seen += len(data)
+        if self._bytes_seen > self._turn.limits.total_bytes:
+            self._turn.limit = self._turn.limit or "total_bytes"
+        if self._turn.limit is None:
+            try:
+                self._event(name, data, damaged=False)
+            except LimitPassed as passed:
+                self._turn.limit = passed.args[0]
+        return self._turn.drafts.take()
+
     def eof(self) -> TurnResult:
         """The transport ended cleanly (or the turn is released and nobody waits for the rest).
 
@@ -135,6 +157,8 @@ class TurnDecoder:
         """
         self._check_open()
         self._framing.broken()
+        if error := raised_error(cause):
+            self._turn.fail(error)
         if cause is not None:
             self._turn.notes.append(f"transport: {cause if isinstance(cause, str) else type(cause).__name__}")
         return self._finish(broken=True)

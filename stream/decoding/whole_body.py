@@ -14,29 +14,31 @@ from ..turns.verdict import judge
 from ..wire.frames import BadFrame, error_in, parse_frame
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
+from .parsed import json_of
 
 
 def decode_body(
-    body: bytes, dialect: Dialect | str, *, limits: Limits | None = None, max_tokens: int | None = None
+    body: object, dialect: Dialect | str, *, limits: Limits | None = None, max_tokens: int | None = None
 ) -> TurnResult:
     """The result of a response that was not streamed. No bytes make it raise.
 
     Args:
-        body: the whole response body.
+        body: the whole response body as bytes, or the response that the vendor's own library made of it.
         dialect: one of ``DIALECTS``.
         limits, max_tokens: as for ``TurnDecoder``.
 
     Raises:
         UnknownDialect: no such dialect.
-        StreamMisuse: `max_tokens` is no whole number from 1 on.
+        StreamMisuse: `max_tokens` is no whole number from 1 on, or `body` is no response.
     """
+    data = bytes(body) if isinstance(body, (bytes, bytearray, memoryview)) else json_of(body)
     turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens, token_fields=TOKEN_FIELDS)
     reader = spec_of(dialect).reader(turn)
     try:
-        _read(reader, body)
+        _read(reader, data)
     except LimitPassed as passed:
         turn.limit = passed.args[0]
-    return tell_turn(judge(reader, broken=False, bytes_seen=len(body)))
+    return tell_turn(judge(reader, broken=False, bytes_seen=len(data)))
 
 
 def _read(reader: DialectReader, body: bytes) -> None:
