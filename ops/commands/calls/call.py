@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...options.lookup import get_record
 from ...options.parser import add_json, command
@@ -43,6 +43,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _ids(view: dict[str, Any]) -> str:
+    reply_id = view.get("reply_id")
+    return f"{view.get('call_id', 'none')}" + (f" (used before: goes out as {reply_id})" if reply_id else "")
+
+
 def show(found: Record) -> None:
     """The call for people."""
     view = as_json(found)
@@ -51,7 +56,7 @@ def show(found: Record) -> None:
             "call": found.key,
             "idempotency key": view["idempotency_key"],
             "tool": f"{view.get('tool')} (version {view.get('version')}, {view.get('effect')})",
-            "asked for by": f"scope {view.get('scope')}, turn {view.get('turn')}, id {view.get('call_id', 'none')}",
+            "asked for by": f"scope {view.get('scope')}, turn {view.get('turn')}, id {_ids(view)}",
             "arguments": "forgotten" if view["forgotten"] else render.json_line(view["arguments"]),
             "state": render.state(found.state).append(standing(found).removeprefix(found.state)),
             "attempt": f"{view.get('attempt', 0)} of {view.get('attempt_limit', '?')}, fence {found.fence}",
