@@ -22,7 +22,8 @@ for _, call in ipairs(redis.call('ZRANGEBYSCORE', tombs, '-inf', '(' .. whole(no
   redis.call('DEL', record_of(call), root .. 'history:' .. call, root .. 'evidence:' .. call)
   redis.call('ZREM', tombs, call)
   local in_use = root .. 'reply_ids:' .. (got[3] or '') -- of a scope, until its last record with an id is gone
-  if (got[4] or '') ~= '' and redis.call('HINCRBY', in_use, '', -1) <= 0 then
+  local had_id = (got[4] or '') ~= ''
+  if redis.call('HINCRBY', in_use, '', had_id and -1 or 0) <= 0 then
     redis.call('DEL', in_use)
   end
   gone = gone + 1

@@ -109,6 +109,21 @@ def test_the_ids_of_a_scope_are_kept_until_its_last_tombstone_is_gone(scene: Sce
     assert reply_ids(admit(scene, "4", "a")) == [None]
 
 
+def test_nothing_is_kept_of_a_scope_whose_ids_came_by_intent_alone(scene: Scene) -> None:
+    """The stored call has no id; the turn that found it by its intent has one."""
+    for turn, call_id in (("1", None), ("2", "a")):
+        call = scene.call("x", turn_id="1")
+        named = replace(call, call_id=call_id, identity=replace(call.identity, by_intent=True))
+        scene.admit(named, turn=scene.turn(turn))
+    assert admit(scene, "3", "a")[0].reply_id, "its id is in use"
+
+    for _ in range(2):
+        scene.settle(scene.take(), 1)
+    forget(scene)
+
+    assert not scene.store.redis.exists(f"{scene.space.root}reply_ids:scope")
+
+
 def test_choosing_ids_takes_two_commands_a_submission_however_many_calls_it_has(
     redis_server: RealServer, namespace: str
 ) -> None:

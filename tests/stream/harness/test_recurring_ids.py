@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,6 +196,17 @@ def test_mistrals_form_has_nine_characters_and_a_provider_that_keeps_the_calls_g
     both = [(*batch.history(ids="nine"), *batch.replies(ids="nine")) for batch in batches]
     assert refusal("openai-chat", request("openai-chat", [one for part in both for one in part])) is None
     assert [one["tool_call_id"] for one in batches[2].replies(ids="as_they_came")] == ["call_0", "abcdef123"]
+
+
+def test_turns_that_are_submitted_at_once_agree_on_one_that_keeps_its_ids(harness: Harness) -> None:
+    turns = [counted("openai-chat", number, "call_0", "call_1") for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        batches = list(pool.map(harness.submit, turns))
+
+    ids = [call_id for batch in batches for call_id in sent(batch, "openai-chat")]
+    assert len(set(ids)) == 16
+    assert {"call_0", "call_1"} <= set(ids)
+    assert messages(map(harness.submit, turns), "openai-chat") == messages(batches, "openai-chat")
 
 
 def test_another_scope_counts_for_itself(harness: Harness) -> None:
