@@ -114,8 +114,8 @@ class Keyring:
         self._require_keys()
         return self.keys[0].for_entries(tenant)
 
-    def open_entry(self, token: str, tenant: str) -> str:
-        """The text of an inbox entry that was sealed for this tenant, under any of the keys.
+    def open_entry(self, token: str, tenant: str) -> bytes:
+        """The bytes of an inbox entry that was sealed for this tenant, under any of the keys.
 
         Raises:
             KeyringMissing: there are no keys, or the token was sealed with none of them, or for another tenant.
@@ -123,7 +123,7 @@ class Keyring:
         self._require_keys()
         keys = MultiFernet([Fernet(key.for_entries(tenant)) for key in self.keys])
         try:
-            return keys.decrypt(token.encode()).decode()
+            return keys.decrypt(token.encode())
         except InvalidToken as error:
             raise KeyringMissing(
                 f"the entry was not sealed with the entry key of tenant {tenant} under any key of {VARIABLE}; "

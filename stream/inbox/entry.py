@@ -33,7 +33,7 @@ ENTRY_BYTES = 32 << 20
 Stored with JSON escapes, and sealed, it is still far from the 512 MB at which a server drops the connection."""
 KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens ordered intent sealed".split())
 Fields = Mapping[bytes, bytes]
-_Open = Callable[[str], str]
+_Open = Callable[[str], bytes]
 _POSITION = re.compile("0|[1-9][0-9]{0,8}")
 _TOKENS = re.compile("[1-9][0-9]{0,11}")
 
@@ -115,7 +115,7 @@ def _tokens(fields: Fields) -> int | None:
 
 
 def _opened(fields: Fields, name: bytes, open_: _Open) -> bytes:
-    return open_(_text(fields, name)).encode() if _flag(fields, b"sealed") else fields[name]
+    return open_(_text(fields, name)) if _flag(fields, b"sealed") else fields[name]
 
 
 def _text(fields: Fields, name: bytes) -> str:

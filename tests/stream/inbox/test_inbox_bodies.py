@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.support.harness import Bench
 from tests.support.inbox import Inbox
 from tests.support.speech import stream
+from toolonce.store.model.keyring import Keyring
 from toolonce.stream.inbox.consumer import Consumer
 
 BODY = stream("anthropic", "turn-1", [("pay", "c1", {"n": 1})])
@@ -69,3 +71,16 @@ def test_a_limit_of_tokens_that_cannot_be_read_parks_the_entry(
     [answer] = box.answers(entry)
     assert answer["state"] == "quarantined"
     assert "max_tokens" in json.loads(answer["error"])["message"]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_binary_stream_comes_in_as_the_bytes_it_is(box: Inbox, sealed: bool) -> None:
+    data = stream("bedrock-converse", "", [("pay", "c1", {"n": 1})])
+    keys = Keyring.parse("k" * 32)
+    consumer = Consumer(box.bench.store.connection, name="one", keyring=keys)
+    body = Fernet(keys.entry_key(box.tenant)).encrypt(data) if sealed else data
+    entry = box.add(turn="1", body=body, dialect="bedrock-converse", sealed="1" if sealed else "0")
+    consumer.step(0.01)
+    consumer.close()
+
+    assert box.answers(entry)[0]["state"] == "admitted"
