@@ -353,3 +353,15 @@ def test_a_limit_of_tokens_that_is_none_is_said_before_anything_is_sent(
         read(max_tokens=most)
 
     assert server.requests == []
+
+
+def test_the_usage_that_follows_the_release_is_read_and_a_line_that_breaks_before_it_takes_nothing_away(
+    server: ProviderServer, read: Read
+) -> None:
+    said = stream("bedrock-converse", "", [("pay", "c1", {"n": 1})])
+    server.script.append(Reply(said, pieces=7))
+    server.script.append(Reply(said[: said.index(b"metadata")], promised=100))
+    whole, cut = read("bedrock-converse"), read("bedrock-converse")
+
+    assert (whole.outcome, whole.tokens_seen) == ("completed", 5)
+    assert (cut.outcome, cut.tokens_seen, len(cut.calls)) == ("completed", None, 1)
