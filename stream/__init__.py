@@ -78,13 +78,7 @@ if TYPE_CHECKING:
         sending_async,
     )
     from .provider.response import Cancel
-    from .provider.retry import (
-        Aborted,
-        Budget,
-        Watch,
-        read_turn,
-        sending,
-    )
+    from .provider.retry import Aborted, Budget, Observers, httpx_opener, read_turn
     from .replies.answers import for_model
     from .replies.translations import (
         CATALOGUE,
@@ -121,6 +115,7 @@ __all__ = [
     "Limits",
     "MessageCode",
     "NotOffered",
+    "Observers",
     "ProviderError",
     "QueueLimits",
     "RejectedCall",
@@ -143,19 +138,18 @@ __all__ = [
     "TurnTruncated",
     "TurnWithheld",
     "UnknownDialect",
-    "Watch",
     "decode_body",
     "for_model",
     "for_user",
     "forbid_parallel_calls",
     "guess_dialect",
     "history",
+    "httpx_opener",
     "message_code",
     "read_turn",
     "read_turn_async",
     "replies",
     "request_body",
-    "sending",
     "sending_async",
     "user_message",
 ]
@@ -196,9 +190,9 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ".provider.retry": (
         "Aborted",
         "Budget",
-        "Watch",
+        "Observers",
         "read_turn",
-        "sending",
+        "httpx_opener",
     ),
     ".replies.answers": ("for_model",),
     ".replies.translations": (

@@ -22,7 +22,7 @@ from ..store.model.specs import Effect
 from ..store.model.states import State
 from ..store.operations.runs import Ending, Run
 from ..store.schema.validation import validate
-from .execution.invoke import Entry, enter, enter_async, enter_reconcile
+from .execution.invoke import HandlerEntry, enter, enter_async, enter_reconcile
 from .execution.policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late
 from .execution.prepare import Ready
 from .tools.authorize import Ask, Deny, consult
@@ -161,7 +161,7 @@ class _Rehearsal:
         if fault is Fault.CRASH_BEFORE_EFFECT and not run.begins:
             self._lose(channel.begun, "the worker died after its claim")
             return
-        end = self._enter(Entry(self.tool, ready.values, context_of(run, None, channel, ready.secrets)))
+        end = self._enter(HandlerEntry(self.tool, ready.values, context_of(run, None, channel, ready.secrets)))
         if channel.died:
             self._lose(channel.begun, "the worker died before begin was written")
         elif fault is Fault.CRASH_AFTER_EFFECT:
@@ -174,7 +174,7 @@ class _Rehearsal:
             if fault is Fault.REPLY_LOST:
                 self.trial.history.append("the reply was lost; sent again, and answered the same")
 
-    def _enter(self, entry: Entry) -> End:
+    def _enter(self, entry: HandlerEntry) -> End:
         self.trial.entries += 1
         return asyncio.run(enter_async(entry)) if self.tool.is_async else enter(entry)
 
@@ -215,7 +215,7 @@ class _Rehearsal:
         """Ask the tool about a call that is unknown now."""
         if self.tool.reconciler is None or self.trial.state is not State.UNKNOWN:
             return
-        entry = Entry(self.tool, values, context_of(self._run(), None, _Channel(Fault.NONE)))
+        entry = HandlerEntry(self.tool, values, context_of(self._run(), None, _Channel(Fault.NONE)))
         end = enter_reconcile(entry, lambda found: asyncio.run(_awaited(found)))
         if end.kind is Kind.RETURNED:
             self._settle(Ending(State.SUCCEEDED, end.result), "read back: it happened")

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from ...store.model.specs import Effect
 from ...store.model.states import State
-from ...store.operations.queries import Row
+from ...store.operations.queries import PageRow
 from ...store.operations.recovery import DAY_MS
 from ...stream.harness.queue_limits import DEFAULTS
 from ..options.listing import behind_doubt
@@ -149,7 +149,7 @@ def _clock(vitals: Vitals) -> Iterator[Finding]:
 def _doubts(vitals: Vitals) -> Iterator[Finding]:
     assert vitals.stats is not None
     now = vitals.stats.read_at
-    asked: defaultdict[str, list[Row]] = defaultdict(list)
+    asked: defaultdict[str, list[PageRow]] = defaultdict(list)
     for row in vitals.doubtful:
         if row.fields.asked >= ASKED_IN_VAIN:
             asked[row.fields.tool].append(row)

@@ -18,7 +18,7 @@ from ...store.model.errors import StoreUnsafe
 from ...store.model.keyring import Keyring
 from ...store.model.specs import Published
 from ...store.model.states import State
-from ...store.operations.queries import Row, Stats
+from ...store.operations.queries import PageRow, Stats
 from ...store.operations.query import Query
 from ...store.operations.recovery import DAY_MS, Retention
 from ...store.operations.tools import published
@@ -76,8 +76,8 @@ class Vitals:
     late_leases: int
     inboxes: tuple[Inbox, ...]
     user: str
-    doubtful: tuple[Row, ...] = ()
-    held: tuple[Row, ...] = ()
+    doubtful: tuple[PageRow, ...] = ()
+    held: tuple[PageRow, ...] = ()
     barred: str = ""
     rq: str = ""
     has_keys: bool = False

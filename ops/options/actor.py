@@ -13,7 +13,7 @@ from dataclasses import replace
 from ...store.model.keyring import Keyring
 from ...store.model.sealing import Sealer
 from ...store.model.secret_texts import NO_SECRETS, Secrets
-from ...store.operations.operators import Done, Word
+from ...store.operations.operators import Actor, Decision
 from ...store.operations.queries import Record
 from ..errors import NotDone, NotFound
 
@@ -30,8 +30,8 @@ def add_options(parser: argparse.ArgumentParser, *, reason_required: bool = Fals
     )
 
 
-def word_of(args: argparse.Namespace) -> Word:
-    """The word under which a command acts; without a request id of its own it gets a new one, for our own re-sends.
+def actor_of(args: argparse.Namespace) -> Actor:
+    """Who a command acts for, and why; without a request id of its own it gets a new one, for our own re-sends.
 
     Raises:
         UnicodeEncodeError: something that was typed is no UTF-8 text.
@@ -39,7 +39,7 @@ def word_of(args: argparse.Namespace) -> Word:
     words = (args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
     for word in words:
         word.encode()  # half a surrogate pair is a mistake of typing: said, not stored as another character
-    return Word(*words)
+    return Actor(*words)
 
 
 def secrets_of(found: Record) -> Secrets:
@@ -51,12 +51,12 @@ def secrets_of(found: Record) -> Secrets:
     return Secrets.of(sealer.open_arguments(json.loads(fields.args or "{}"), ())[1])
 
 
-def without_secrets(word: Word, found: Record) -> Word:
-    """The word as the history of this call may keep it."""
-    return replace(word, reason=secrets_of(found).scrub(word.reason))
+def without_secrets(by: Actor, found: Record) -> Actor:
+    """The actor with a reason that the history of this call may keep."""
+    return replace(by, reason=secrets_of(found).scrub(by.reason))
 
 
-def require_done(done: Done, call: str) -> Done:
+def require_done(done: Decision, call: str) -> Decision:
     """The answer, if the store did what was asked.
 
     Raises:
@@ -78,7 +78,7 @@ def require_done(done: Done, call: str) -> Done:
             return done
 
 
-def _fence(done: Done) -> str:
+def _fence(done: Decision) -> str:
     return f" (fence {done.more})" if done.more not in ("", "0") else ""
 
 

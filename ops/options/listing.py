@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...store.connections.connection import Connection
 from ...store.model.states import State
-from ...store.operations.queries import Row, Span, page
+from ...store.operations.queries import PageRow, Span, page
 from ..errors import Usage
 from .durations import milliseconds, milliseconds_or_none
 from .parser import filled
@@ -45,7 +45,7 @@ class Wanted:
     cursor: str | None = None
     step: int = STEP
 
-    def fits(self, row: Row) -> bool:
+    def fits(self, row: PageRow) -> bool:
         """Does the row pass the filters that no index knows?"""
         got = row.fields
         return (
@@ -60,7 +60,7 @@ class Wanted:
 class Listing:
     """The rows found; `next` continues the walk, None at its end."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[PageRow] = field(default_factory=list)
     looked_at: int = 0
     next: str | None = None
 
@@ -96,12 +96,12 @@ def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] =
     )
 
 
-def oldest(connection: Connection, state: State) -> tuple[Row, ...]:
+def oldest(connection: Connection, state: State) -> tuple[PageRow, ...]:
     """The oldest `LOOK_AT` calls of a state, the oldest first."""
     return connection.run(page(connection.space, state, Span(newest_first=False, most=LOOK_AT))).rows
 
 
-def behind_doubt(held: Sequence[Row]) -> list[Row]:
+def behind_doubt(held: Sequence[PageRow]) -> list[PageRow]:
     """Those of these held calls that wait for one in doubt."""
     return [row for row in held if row.waits_for and row.waits_for[1] == State.UNKNOWN]
 
@@ -128,12 +128,12 @@ def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
     return found
 
 
-def walk(connection: Connection, wish: Wanted) -> Iterator[Row]:
+def walk(connection: Connection, wish: Wanted) -> Iterator[PageRow]:
     """All calls that fit, one after the other, in small steps."""
     return (row for row in _merged(connection, wish) if wish.fits(row))
 
 
-def _merged(connection: Connection, wish: Wanted) -> Iterator[Row]:
+def _merged(connection: Connection, wish: Wanted) -> Iterator[PageRow]:
     start = _read_cursor(wish.cursor)
     bound = _narrowed(wish, start)
     streams = [_in_state(connection, state, bound) for state in wish.states]
@@ -142,7 +142,7 @@ def _merged(connection: Connection, wish: Wanted) -> Iterator[Row]:
             yield row
 
 
-def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[Row]:
+def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[PageRow]:
     """Calls of one state. Each step starts at the last row's moment, past the rows already seen of that moment, so
     that calls which come and go meanwhile shift nothing."""
     span = Span(wish.newest_first, wish.since_us, wish.before_us, most=wish.step)
@@ -177,7 +177,7 @@ def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
     return int(entered), key
 
 
-def _place(row: Row) -> tuple[int, str]:
+def _place(row: PageRow) -> tuple[int, str]:
     return row.entered_us, row.key
 
 

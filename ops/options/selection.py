@@ -13,7 +13,7 @@ from itertools import islice
 
 from ...store.connections.connection import Connection
 from ...store.model.states import State
-from ...store.operations.operators import Done, Word
+from ...store.operations.operators import Actor, Decision
 from ...store.operations.queries import Record, record
 from ..errors import OpsError, Unsafe, Usage
 from ..exit_codes import ExitCode
@@ -92,7 +92,7 @@ def has_filters(args: argparse.Namespace) -> bool:
 
 
 def carry_out(
-    args: argparse.Namespace, plans: Sequence[Plan], act: Callable[[Plan, Word], Done], *, word: Word
+    args: argparse.Namespace, plans: Sequence[Plan], act: Callable[[Plan, Actor], Decision], *, by: Actor
 ) -> ExitCode:
     """Show the plan; where it may be done, do it call by call and tell what came of each.
 
@@ -107,7 +107,7 @@ def carry_out(
             render.show_json({"plan": [plan.as_json() for plan in plans], "done": []})
         return ExitCode.DONE if plans and len(willing) == len(plans) else ExitCode.ENDED_BADLY
     confirm(args, f"do this to {len(willing)} of {len(plans)} calls?", needed=len(plans) > 1 or not args.keys)
-    results = [_attempt(plan, word, act) for plan in willing]
+    results = [_attempt(plan, by, act) for plan in willing]
     if args.json:
         render.show_json({"plan": [plan.as_json() for plan in plans], "done": [result for _, result in results]})
     else:
@@ -131,14 +131,14 @@ def confirm(args: argparse.Namespace, question: str, *, needed: bool = True) -> 
     args.yes = True  # one answer is enough for one command
 
 
-def request_of(word: Word, call: str) -> Word:
-    """The word for one call of many: a request id of its own, the same when the command is repeated."""
-    return Word(word.actor, word.reason, f"{word.request_id}:{call}")
+def request_of(by: Actor, call: str) -> Actor:
+    """The actor for one call of many: a request id of its own, the same when the command is repeated."""
+    return Actor(by.actor, by.reason, f"{by.request_id}:{call}")
 
 
-def _attempt(plan: Plan, word: Word, act: Callable[[Plan, Word], Done]) -> tuple[bool, dict[str, object]]:
+def _attempt(plan: Plan, by: Actor, act: Callable[[Plan, Actor], Decision]) -> tuple[bool, dict[str, object]]:
     try:
-        said = without_secrets(request_of(word, plan.call.key), plan.call)
+        said = without_secrets(request_of(by, plan.call.key), plan.call)
         done = require_done(act(plan, said), plan.call.key)
     except OpsError as error:
         return False, {"key": plan.call.key, "verdict": "not done", "said": str(error)}

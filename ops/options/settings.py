@@ -34,7 +34,7 @@ LONG_PATIENCE = Patience(reply=10.0, total=60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class StoreSettings:
     """Where the store is; `url` None means the embedded server."""
 
     url: str | None
@@ -42,7 +42,7 @@ class Settings:
     durability: Durability
 
     @classmethod
-    def of(cls, args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Settings:
+    def of(cls, args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> StoreSettings:
         """Read flags and environment.
 
         Raises:
@@ -113,7 +113,7 @@ def open_store(
         StoreUnsafe: the server is a node of a Redis Cluster, unless `any_kind` of server will do.
         Usage: the URL or the namespace cannot be read.
     """
-    settings = Settings.of(args)
+    settings = StoreSettings.of(args)
     with ExitStack() as stack:
         url = settings.url or stack.enter_context(_embedded(create))
         connection = _connection(url, settings.namespace, patience)
@@ -130,7 +130,7 @@ def require_durable(args: argparse.Namespace, connection: Connection) -> None:
     Raises:
         StoreUnsafe: with the cause and the way out.
     """
-    for warning in require(connection, Settings.of(args).durability):
+    for warning in require(connection, StoreSettings.of(args).durability):
         render.say(f"toolonce: warning: {warning}")
 
 

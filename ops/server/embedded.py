@@ -24,7 +24,7 @@ from ..errors import NoStoreHere, ServerNotStarted
 from ..views import render
 from . import server_process
 from .data_folder import DataFolder, Lock, folder_errors, open_folder
-from .server_process import Answer
+from .server_process import ServerIdentity
 from .termination import uninterrupted
 
 # Time for a server that was started or is ending, and says nothing meanwhile. Loading data is not counted.
@@ -123,7 +123,7 @@ class EmbeddedServer:
 
     def is_alive(self) -> bool:
         """Whether it answers now."""
-        return isinstance(server_process.ask(self._folder), Answer)
+        return isinstance(server_process.ask(self._folder), ServerIdentity)
 
     def revive(self) -> None:
         """Start it again with its data if it ended; nothing happens if it answers.
@@ -160,12 +160,12 @@ class EmbeddedServer:
     def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def _join_or_start(self) -> Answer:
+    def _join_or_start(self) -> ServerIdentity:
         started = False
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             match server_process.ask(self._folder) if self._users.take_shared() else "ending":
-                case Answer() as answer:
+                case ServerIdentity() as answer:
                     return answer
                 case "loading":
                     deadline = time.monotonic() + _PATIENCE_SECONDS

@@ -40,7 +40,7 @@ _KNOWN_ENDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerIdentity:
     """What a server on our socket says of itself."""
 
     process_id: int
@@ -73,7 +73,7 @@ def start(folder: DataFolder, lock: Lock) -> subprocess.Popen[bytes]:
             )
 
 
-def ask(folder: DataFolder) -> Answer | Literal["loading"] | None:
+def ask(folder: DataFolder) -> ServerIdentity | Literal["loading"] | None:
     """PING the folder's socket; None unless a server answers that says itself that it holds this very folder."""
     try:
         # redis-py tries int() on each fact of INFO, and Python drops a signal's exception while it words the failure.
@@ -87,7 +87,7 @@ def ask(folder: DataFolder) -> Answer | Literal["loading"] | None:
         return None
     if held["dir"] != str(folder.path):
         return None  # the folder was copied, and with it the word where its original listens
-    return Answer(int(about["process_id"]), str(about["run_id"]))
+    return ServerIdentity(int(about["process_id"]), str(about["run_id"]))
 
 
 def end(folder: DataFolder) -> None:

@@ -31,7 +31,7 @@ class Durability(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """What the server says of itself; None where it does not let us ask."""
 
     version: tuple[int, ...]
@@ -41,7 +41,7 @@ class Settings:
     eviction: str | None
 
 
-def read_settings(connection: Connection) -> Settings:
+def read_settings(connection: Connection) -> ServerSettings:
     """Ask the server.
 
     Raises:
@@ -49,7 +49,7 @@ def read_settings(connection: Connection) -> Settings:
     """
     info = read_info(connection)
     version = info.get("valkey_version") or info.get("redis_version", "0")
-    return Settings(
+    return ServerSettings(
         version=tuple(int(part) for part in version.split(".")[:3] if part.isdigit()),
         cluster=info.get("cluster_enabled") == "1",
         appendonly=read_config(connection, "appendonly"),
@@ -93,7 +93,7 @@ def refuse_cluster(connection: Connection) -> None:
         raise StoreUnsafe(CLUSTER)
 
 
-def _faults(settings: Settings) -> list[str]:
+def _faults(settings: ServerSettings) -> list[str]:
     faults = []
     if settings.appendonly is None or settings.appendfsync is None:
         faults.append("the server does not show whether it fsyncs before it answers (CONFIG is barred)")

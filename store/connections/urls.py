@@ -51,7 +51,7 @@ _TEXT_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs",
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class SentinelUrl:
     """A primary that is found through Sentinels."""
 
     service: str
@@ -97,7 +97,7 @@ def require_plain(url: str) -> None:
         raise ValueError(f"the database {database!r} is no number")
 
 
-def read_sentinel_url(url: str) -> Watched | None:
+def read_sentinel_url(url: str) -> SentinelUrl | None:
     """The parts of a Sentinel URL; None for any other.
 
     Raises:
@@ -124,10 +124,10 @@ def read_sentinel_url(url: str) -> Watched | None:
             sentinel_options[name.removeprefix("sentinel_")] = value
         else:
             raise ValueError(f"unknown option {name!r} in a Sentinel URL")
-    return Watched(service, tuple(map(_address, hosts.split(","))), tls, options, sentinel_options)
+    return SentinelUrl(service, tuple(map(_address, hosts.split(","))), tls, options, sentinel_options)
 
 
-class _Asking:
+class _PrimaryLookup:
     """Asks who the primary is before every connect."""
 
     def connect_check_health(self, check_health: bool = True, retry_socket_connect: bool = True) -> Any:
@@ -145,10 +145,10 @@ class _AsyncAsking:
         return await super().connect_check_health(check_health, retry_socket_connect)  # type: ignore[misc]
 
 
-class _Plain(_Asking, SentinelManagedConnection): ...
+class _Plain(_PrimaryLookup, SentinelManagedConnection): ...
 
 
-class _Tls(_Asking, SentinelManagedSSLConnection): ...
+class _Tls(_PrimaryLookup, SentinelManagedSSLConnection): ...
 
 
 class _AsyncPlain(_AsyncAsking, aio.SentinelManagedConnection): ...
@@ -217,7 +217,7 @@ def open_async_pool(url: str, **options: Any) -> aioredis.ConnectionPool:
     return _AsyncPool(watched.service, manager, **kwargs)  # type: ignore[no-untyped-call]
 
 
-def _patient(watched: Watched, options: dict[str, Any]) -> dict[str, Any]:
+def _patient(watched: SentinelUrl, options: dict[str, Any]) -> dict[str, Any]:
     """A Sentinel that hangs must not hang us: the next one is asked after the same time as a server."""
     waits: dict[str, Any] = {
         name: options[name] for name in ("socket_timeout", "socket_connect_timeout", "retry") if name in options

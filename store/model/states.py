@@ -86,7 +86,7 @@ class Operation(StrEnum):
     RETRY = "retry"
 
 
-class Row(NamedTuple):
+class Transition(NamedTuple):
     """One permitted move. ``source`` is None for admission."""
 
     source: State | None
@@ -97,8 +97,8 @@ class Row(NamedTuple):
 _S = State
 _O = Operation
 
-TABLE: frozenset[Row] = frozenset(
-    Row(source, operation, target)
+TABLE: frozenset[Transition] = frozenset(
+    Transition(source, operation, target)
     for source, operation, targets in (
         (None, _O.ADMIT, (_S.QUEUED, _S.HELD, _S.REFUSED)),
         (_S.HELD, _O.APPROVE, (_S.QUEUED,)),

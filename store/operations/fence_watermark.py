@@ -36,14 +36,14 @@ class FenceWatermark:
                 self.note(outcome.fence)
 
 
-def high_water(space: Namespace, seen: int, known: Sequence[Outcome] = ()) -> Invocation[int]:
+def fence_watermark(space: Namespace, seen: int, known: Sequence[Outcome] = ()) -> Invocation[int]:
     """Compare the highest fence this process has seen, and what it was told of these calls, with what the server
     knows; the higher fence of the two. A server that knows less has lost writes, and holds mutating calls from then
     on. A record that retention has removed, or whose loss a person has accepted, is no such proof."""
     args: list[Arg] = [seen]
     for outcome in known:
         args += (outcome.key, outcome.state or "", outcome.fence)
-    return Invocation(load("high_water"), space.root, tuple(args), int)
+    return Invocation(load("fence_watermark"), space.root, tuple(args), int)
 
 
 def contradicted(told: Outcome, now: Outcome | None) -> bool:

@@ -64,7 +64,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class InboxStep:
     """What one step found.
 
     Attributes:
@@ -82,18 +82,18 @@ class Delivery:
 
 def deliver(
     space: Namespace, reader: Reader, tenants: Sequence[str], bounds: Bounds, *, again: bool = False
-) -> Invocation[Delivery]:
+) -> Invocation[InboxStep]:
     """Hand out entries of these tenants: new ones, or (`again`) those that a consumer holds and did not finish.
 
     Raises (when run):
         StoreFull: Redis is near its memory limit, so that nothing could be admitted; nothing was handed out.
     """
 
-    def read(reply: list[Any]) -> Delivery:
+    def read(reply: list[Any]) -> InboxStep:
         if reply[0] == b"full":
             raise StoreFull(NEAR_MEMORY_LIMIT)
         states = dict(zip(tenants, (state.decode() for state in reply[0]), strict=True))
-        return Delivery(
+        return InboxStep(
             entries=tuple(_delivered(tenants, entry) for entry in reply[1:]),
             empty={tenant: state for tenant, state in states.items() if state[:1].isdigit()},
             missing=tuple(tenant for tenant, state in states.items() if state == "none"),

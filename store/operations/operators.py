@@ -21,8 +21,8 @@ from .pointers import job_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """Who says it, why, and under which request id; without one of the caller's each word gets its own."""
+class Actor:
+    """Who says it, why, and under which request id; without one of the caller's each request gets its own."""
 
     actor: str
     reason: str = ""
@@ -34,7 +34,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Expected:
     """The call as the operator saw it; the fence None means "whatever it is"."""
 
     call: str
@@ -61,7 +61,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Decision:
     """What came of it: ``verdict`` is one of the script's words; for ``changed`` the state and fence that are true
     now; for ``decided`` who decided."""
 
@@ -74,20 +74,20 @@ class Done:
         return self.verdict in {"changed", "gone", "mismatch", "late", "decided"}
 
 
-def _read(reply: list[Any]) -> Done:
+def _read(reply: list[Any]) -> Decision:
     words = [text(part) if isinstance(part, bytes) else str(part) for part in reply]
-    return Done(*(word or "" for word in words))
+    return Decision(*(word or "" for word in words))
 
 
-def cancel(space: Namespace, seen: Seen, word: Word) -> Invocation[Done]:
+def cancel(space: Namespace, expected: Expected, by: Actor) -> Invocation[Decision]:
     """``cancelled`` before start (effects 0), or ``requested`` for one that runs: its outcome is not known yet."""
-    args = (*seen.args, word.actor, word.reason, word.request_id)
+    args = (*expected.args, by.actor, by.reason, by.request_id)
     return Invocation(load("cancel"), space.root, args, _read)
 
 
 def approve(
-    space: Namespace, call: str, idempotency_key: str, word: Word, *, shown: Question | None = None
-) -> Invocation[Done]:
+    space: Namespace, call: str, idempotency_key: str, by: Actor, *, shown: Question | None = None
+) -> Invocation[Decision]:
     """Answer the question for which a call is held, so that it goes on; ``idempotency_key`` is the one that was shown.
 
     A call may have to be asked about twice: is it a repeat, and may it run? Each answer counts for one of these and
@@ -96,30 +96,30 @@ def approve(
     Args:
         shown: the answer counts for this question only; None for the one that is open now.
     """
-    return _decide(space, (call, idempotency_key, "approve"), word, shown)
+    return _decide(space, (call, idempotency_key, "approve"), by, shown)
 
 
 def deny(
-    space: Namespace, call: str, idempotency_key: str, word: Word, *, shown: Question | None = None
-) -> Invocation[Done]:
+    space: Namespace, call: str, idempotency_key: str, by: Actor, *, shown: Question | None = None
+) -> Invocation[Decision]:
     """Refuse a call that is held for approval or as a duplicate; see `approve`."""
-    return _decide(space, (call, idempotency_key, "deny"), word, shown)
+    return _decide(space, (call, idempotency_key, "deny"), by, shown)
 
 
-def _decide(space: Namespace, what: tuple[str, str, str], word: Word, shown: Question | None) -> Invocation[Done]:
+def _decide(space: Namespace, what: tuple[str, str, str], by: Actor, shown: Question | None) -> Invocation[Decision]:
     asked: tuple[Arg, ...] = (shown.reason, shown.fence) if shown else ("", "")
-    args = (*what, word.actor, word.reason, word.request_id, *asked)
+    args = (*what, by.actor, by.reason, by.request_id, *asked)
     return Invocation(load("decide"), space.root, args, _read)
 
 
 def resolve(
     space: Namespace,
-    seen: Seen,
+    expected: Expected,
     verdict: str | Failure,
-    word: Word,
+    by: Actor,
     *,
     operation: Operation = Operation.RESOLVE,
-) -> Invocation[Done]:
+) -> Invocation[Decision]:
     """Settle an unknown call, or one that is held since the store went back: with the JSON text of the value it had (it
     happened), or with a failure (it did not).
 
@@ -129,26 +129,28 @@ def resolve(
     state = State.FAILED if failed else State.SUCCEEDED
     result = "" if isinstance(verdict, Failure) else verdict
     error = failure_json(verdict) if isinstance(verdict, Failure) else ""
-    args = (*seen.args, operation, state, result, error, word.actor, word.reason, word.request_id)
+    args = (*expected.args, operation, state, result, error, by.actor, by.reason, by.request_id)
     return Invocation(load("resolve"), space.root, args, _read)
 
 
-def retry(space: Namespace, seen: Seen, word: Word, *, operation: Operation = Operation.RETRY) -> Invocation[Done]:
+def retry(
+    space: Namespace, expected: Expected, by: Actor, *, operation: Operation = Operation.RETRY
+) -> Invocation[Decision]:
     """Queue a failed or unknown call again, on someone's word; attempts and deadline start anew. What was approved was
     the run before: where its tool asks, a person is asked again; ``held`` says that he is asked at once."""
     job = job_fields()
-    args = (*seen.args, operation, word.actor, word.reason, word.request_id, len(job), *job)
+    args = (*expected.args, operation, by.actor, by.reason, by.request_id, len(job), *job)
     return Invocation(load("retry"), space.root, args, _read)
 
 
-def accept_call(space: Namespace, seen: Seen, word: Word) -> Invocation[Done]:
+def accept_call(space: Namespace, expected: Expected, by: Actor) -> Invocation[Decision]:
     """Let one call run that is held since the store went back, on the word of someone who has compared: ``freed``. The
     flag stands, and other calls stay held."""
-    args = (*seen.args, word.actor, word.reason, word.request_id)
+    args = (*expected.args, by.actor, by.reason, by.request_id)
     return Invocation(load("accept_call"), space.root, args, _read)
 
 
-def accept_loss(space: Namespace, word: Word, *, most: int = 500) -> Invocation[tuple[bool, int, int]]:
+def accept_loss(space: Namespace, by: Actor, *, most: int = 500) -> Invocation[tuple[bool, int, int]]:
     """After a step back of the store: (the flag stood, calls freed now, calls still held); repeat until none is."""
-    args = (word.actor, word.reason, most)
+    args = (by.actor, by.reason, most)
     return Invocation(load("accept_loss"), space.root, args, lambda reply: (reply[0] == 1, reply[1], reply[2]))

@@ -57,7 +57,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PageRow:
     """One line of a page. `entered_us`: when it entered the state, microseconds of Redis time; calls of one turn that
     were admitted in one step have theirs in call order. `waits_for`: of a held call, key and state of the one that it
     waits for, where it is one."""
@@ -80,7 +80,7 @@ class Page:
 
     read_at: int
     total: int
-    rows: tuple[Row, ...]
+    rows: tuple[PageRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +199,10 @@ def find(space: Namespace, prefix: str, *, most: int = FIND_MOST) -> Invocation[
     return Invocation(load("find"), space.root, args, lambda reply: tuple(key.decode() for key in reply))
 
 
-def _row(state: State, line: list[Any]) -> Row:
+def _row(state: State, line: list[Any]) -> PageRow:
     key, entered, values, ahead, ahead_state = line
     found = {name: text(value) or "" for name, value in zip(PAGE_FIELDS, values, strict=True) if value is not None}
-    return Row(key.decode(), state, int(entered), RecordFields(found), _waits_for(ahead, ahead_state))
+    return PageRow(key.decode(), state, int(entered), RecordFields(found), _waits_for(ahead, ahead_state))
 
 
 def _waits_for(ahead: bytes | None, ahead_state: bytes | None) -> tuple[str, str] | None:

@@ -116,7 +116,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettleAnswer:
     """What the store made of an ending: ``settled``, ``late`` (kept as evidence only) or ``gone``, and the state that
     the call is in now."""
 
@@ -126,7 +126,7 @@ class Settled:
 
 def settle(
     space: Namespace, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
-) -> Invocation[Settled]:
+) -> Invocation[SettleAnswer]:
     """Store the outcome under the run's fence. The first outcome stands; repeats answer the same, and
     may change the marks.
 
@@ -136,8 +136,8 @@ def settle(
     how = (ending.state, ending.result, failure_json(ending.failure), ending.marks)
     args = (*_who(run), *how, run.worker, _raised_json(raised))
 
-    def read(reply: list[bytes]) -> Settled:
-        return Settled(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)
+    def read(reply: list[bytes]) -> SettleAnswer:
+        return SettleAnswer(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)
 
     return Invocation(load("settle"), space.root, args, read)
 

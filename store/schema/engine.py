@@ -50,7 +50,7 @@ class Enough(Exception):  # an answer, not an error
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SchemaFault:
     """One place where a value breaks a rule.
 
     Attributes:
@@ -75,7 +75,7 @@ class Walk:
 
     __slots__ = ("depth", "found", "left", "path")
 
-    def __init__(self, steps: int, found: list[Fault] | None = None) -> None:
+    def __init__(self, steps: int, found: list[SchemaFault] | None = None) -> None:
         self.left = steps
         self.depth = 0
         self.found = found
@@ -89,7 +89,7 @@ class Walk:
     def fails(self, keyword: str | None, rule: Any, schema: Any, value: Any) -> bool:
         """Note a fault; always False, for a rule to return."""
         if self.found is not None:
-            self.found.append(Fault(tuple(self.path), keyword, rule, schema, value))
+            self.found.append(SchemaFault(tuple(self.path), keyword, rule, schema, value))
             if len(self.found) >= FAULTS_KEPT:
                 raise Enough
         return False

@@ -146,7 +146,7 @@ class Heavy:
             return too_costly()
 
 
-class _Children:
+class _ValidationChildren:
     """The children of this process, and the threads that wait for them."""
 
     def __init__(self) -> None:
@@ -154,13 +154,13 @@ class _Children:
         self.waiting = ThreadPoolExecutor(_AT_ONCE, "toolonce-judging")
 
 
-_CHILDREN = _Children()
+_CHILDREN = _ValidationChildren()
 
 
 def _forget_children() -> None:
     """A forked process has neither the threads nor the children of its parent."""
     global _CHILDREN
-    _CHILDREN = _Children()
+    _CHILDREN = _ValidationChildren()
 
 
 os.register_at_fork(after_in_child=_forget_children)

@@ -17,7 +17,7 @@ from referencing.exceptions import Unresolvable
 
 from ..model.outcomes import Failure
 from .applicators import rules_of
-from .engine import FAULTS_KEPT, Engine, Enough, Fault, NoSchema, TooCostly, TooDeep, Walk
+from .engine import FAULTS_KEPT, Engine, Enough, NoSchema, SchemaFault, TooCostly, TooDeep, Walk
 from .patterns import PatternRefused
 
 STEPS = 4_000_000
@@ -103,7 +103,7 @@ def _engine(schema: dict[str, Any]) -> Engine:
     return known
 
 
-def _faults(root: Any, arguments: Any, steps: int) -> list[Fault]:
+def _faults(root: Any, arguments: Any, steps: int) -> list[SchemaFault]:
     """What is wrong, as far as it can be found in so many steps."""
     walk = Walk(steps, [])
     assert walk.found is not None
@@ -112,7 +112,7 @@ def _faults(root: Any, arguments: Any, steps: int) -> list[Fault]:
     return sorted(walk.found, key=lambda fault: list(map(str, fault.path)))
 
 
-def _refusal(found: list[Fault]) -> Failure:
+def _refusal(found: list[SchemaFault]) -> Failure:
     told = found[:ERRORS_TOLD]
     errors = [{"path": _place(one), "expected": _expected(one), "keyword": str(one.keyword)} for one in told]
     lines = "; ".join(f"{error['path']}: {error['expected']}" for error in errors)
@@ -136,12 +136,12 @@ def _not_judged(error: Exception) -> Failure:
     return Failure("invalid_arguments", f"the arguments cannot be judged: {why}", {"errors": []})
 
 
-def _place(fault: Fault) -> str:
+def _place(fault: SchemaFault) -> str:
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path)
     return "$" + "".join(steps)
 
 
-def _expected(fault: Fault) -> str:
+def _expected(fault: SchemaFault) -> str:
     """The rule in words. Built from the schema's side only."""
     rule = fault.rule
     match fault.keyword:

@@ -18,9 +18,9 @@ from ..dialects.table import spec_of
 from ..harness.batch import Batch
 from ..harness.client import Client
 from ..harness.history import assistant_messages
-from ..harness.journal import Entry, Journal
+from ..harness.journal import Journal, JournalStep
 from ..provider.response import Opener
-from ..provider.retry import Budget, Watch, read_turn
+from ..provider.retry import Budget, Observers, read_turn
 from ..replies.protocol import Message
 from ..replies.translations import CATALOGUE, FALLBACK, Catalogue, MessageCode
 from ..replies.user_text import for_user
@@ -33,7 +33,7 @@ Ended = Literal["answered", "running", "gave_up", "no_turn"]
 class Hooks:
     """Who looks on. Drafts, lost attempts and the stop are in ``watch``."""
 
-    watch: Watch = field(default_factory=Watch)
+    watch: Observers = field(default_factory=Observers)
     on_turn: Callable[[TurnResult], None] | None = None
     on_batch: Callable[[Batch], None] | None = None
 
@@ -81,7 +81,7 @@ class Conversation:
     """One conversation, in the scope of its client.
 
     Args:
-        ask: makes an opener for the history so far: ``lambda messages: sending(http, http.build_request(...))``.
+        ask: makes an opener for the history so far: ``lambda messages: httpx_opener(http, http.build_request(...))``.
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class Conversation:
         )
         return taking_turns(self._dialect, [message for messages in said for message in messages])
 
-    def _written(self, entry: Entry, reply_ids: Sequence[str | None]) -> Sequence[Message]:
+    def _written(self, entry: JournalStep, reply_ids: Sequence[str | None]) -> Sequence[Message]:
         """What a turn adds to the history; its calls go under the ids that admission chose, once it has."""
         return assistant_messages(self._dialect, self._turn(entry), entry.turn_id, reply_ids)
 
-    def _turn(self, entry: Entry) -> TurnResult:
+    def _turn(self, entry: JournalStep) -> TurnResult:
         calls = tuple(call for call in entry.calls if isinstance(call, ToolCall))
         rejected = tuple(call for call in entry.calls if isinstance(call, RejectedCall))
         return TurnResult(
@@ -137,11 +137,11 @@ class Conversation:
             before = self._calls_of(last) if last and last.calls else None
             if before is not None:
                 return before  # calls still run: the history has no place for the question yet
-            self._journal.add(Entry("question", (user_message(self._dialect, text),), step=step))
+            self._journal.add(JournalStep("question", (user_message(self._dialect, text),), step=step))
         match self._journal.end_of(step):
-            case Entry(kind="turn", text=said):
+            case JournalStep(kind="turn", text=said):
                 return Answer(said, "answered")
-            case Entry(kind="results", text=said) if said:
+            case JournalStep(kind="results", text=said) if said:
                 return Answer(said, "gave_up")
         return self._go_on()
 
@@ -164,7 +164,7 @@ class Conversation:
                 return answer
         return Answer(self._said(MessageCode.TURN_UNUSABLE), "gave_up")
 
-    def _next_turn(self, last: Entry) -> Answer | None:
+    def _next_turn(self, last: JournalStep) -> Answer | None:
         if last.kind == "results" and last.text:
             return Answer(last.text, "gave_up")
         opener = self._ask(self.messages)
@@ -178,11 +178,11 @@ class Conversation:
         calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
         kind: Literal["paused", "turn"] = "paused" if turn.outcome == "paused" else "turn"
         self._journal.add(
-            Entry(kind, (), tuple(calls), turn.text, turn_id=turn_id, assistant=turn.assistant, order=turn.order)
+            JournalStep(kind, (), tuple(calls), turn.text, turn_id=turn_id, assistant=turn.assistant, order=turn.order)
         )
         return None
 
-    def _calls_of(self, turn: Entry) -> Answer | None:
+    def _calls_of(self, turn: JournalStep) -> Answer | None:
         if not turn.calls:
             return Answer(turn.text, "answered")
         batch = self._client.submit_calls(turn.calls, turn_id=turn.turn_id)
@@ -194,7 +194,7 @@ class Conversation:
         gives_up = any(outcome.has_repeated_argument_error for outcome in batch.outcomes)
         said = "\n".join(batch.for_user(self._terms.locale)) if gives_up else ""
         reply_ids = tuple(outcome.reply_id for outcome in batch.outcomes)
-        self._journal.add(Entry("results", tuple(batch.replies(self._dialect)), text=said, reply_ids=reply_ids))
+        self._journal.add(JournalStep("results", tuple(batch.replies(self._dialect)), text=said, reply_ids=reply_ids))
         return None
 
     def _said(self, code: MessageCode) -> str:

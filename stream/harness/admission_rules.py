@@ -31,7 +31,7 @@ _NAMELESS = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedCall:
     """One call as the model asked for it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Asked:
     echo: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def held(cls, call: ToolCall, fault: str = "") -> Asked:
+    def held(cls, call: ToolCall, fault: str = "") -> RequestedCall:
         """A call that a program holds already. What cannot be used of it makes it a refused one, never an error: it
         gets one stored answer, and its siblings run. `fault`: one that was found before."""
         name, call_id = _name(call.name), _id(call.call_id)
@@ -58,7 +58,7 @@ class Asked:
         return cls(name, judged.value, call_id, call.kind, echo=call.echo)
 
     @classmethod
-    def refused(cls, call: RejectedCall) -> Asked:
+    def refused(cls, call: RejectedCall) -> RequestedCall:
         """A call that a decoder refused."""
         return cls(_name(call.name), call.raw, _id(call.call_id), call.kind, rejected=call.reason, echo=call.echo)
 
@@ -87,7 +87,7 @@ class Judge:
     came_clear: bool = False
 
     def turn(
-        self, calls: Sequence[Asked], found: Sequence[Identified], wanted: Sequence[bool]
+        self, calls: Sequence[RequestedCall], found: Sequence[Identified], wanted: Sequence[bool]
     ) -> Generator[Heavy, Failure | None, list[NewCall]]:
         """The wanted calls as they are to be stored; positions count all calls of the turn.
 
@@ -105,7 +105,7 @@ class Judge:
         return new
 
     def _judge(
-        self, position: int, call: Asked, identity: Identified, earlier: dict[str, list[str]]
+        self, position: int, call: RequestedCall, identity: Identified, earlier: dict[str, list[str]]
     ) -> Generator[Heavy, Failure | None, NewCall]:
         spec = self.specs.tools.get(call.tool)
         if spec is None and call.tool in self.specs.unreadable:
@@ -133,7 +133,7 @@ class Judge:
             trace=self.trace,
         )
 
-    def _accepted(self, call: Asked, spec: ToolSpec | None) -> Any:
+    def _accepted(self, call: RequestedCall, spec: ToolSpec | None) -> Any:
         """The arguments, with the sealed values in them opened that may be; any other token stays the text it is."""
         if spec is None or not spec.secret or call.rejected:
             return call.named_arguments
@@ -144,7 +144,7 @@ class Judge:
             raise KeyringMissing(f"tool {spec.name!r} has secret fields: set TOOLONCE_KEYS where you submit its calls")
         return Sealer(self.keyring, self.tenant, spec.name)
 
-    def _refusal(self, call: Asked, spec: ToolSpec | None, arguments: Any) -> Failure | Heavy | None:
+    def _refusal(self, call: RequestedCall, spec: ToolSpec | None, arguments: Any) -> Failure | Heavy | None:
         if call.rejected:
             what = _UNUSABLE.get(call.rejected, f"the arguments are no usable JSON object: {call.rejected}")
             return Failure("invalid_arguments", what, {"reason": call.rejected})
@@ -156,7 +156,7 @@ class Judge:
             return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")
         return judge_here(spec.schema, arguments)
 
-    def _stored_arguments(self, call: Asked, spec: ToolSpec | None, arguments: Any, *, is_refused: bool) -> str:
+    def _stored_arguments(self, call: RequestedCall, spec: ToolSpec | None, arguments: Any, *, is_refused: bool) -> str:
         if call.rejected:
             # Text that could not be read may hold a secret in any place; nobody needs it again.
             return json.dumps({"$rejected": "" if spec and spec.secret else call.arguments})
@@ -167,7 +167,7 @@ class Judge:
             arguments = sealer.seal_arguments(arguments, spec.secret)
         return json.dumps(arguments, separators=(",", ":"))
 
-    def _lanes(self, call: Asked, spec: ToolSpec) -> tuple[str, ...]:
+    def _lanes(self, call: RequestedCall, spec: ToolSpec) -> tuple[str, ...]:
         own = ordering.lanes(self.scope, call.tool, spec.order_by, call.named_arguments)
         return (*own, ordering.turn_lane(self.turn_key)) if self.ordered else own
 

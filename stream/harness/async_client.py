@@ -28,7 +28,7 @@ from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from .batch import BatchView, changes
 from .client import noted, opened
 from .queue_limits import QueueLimits, complete
-from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
+from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
 
 T = TypeVar("T")
 CONNECTIONS = 16
@@ -56,7 +56,7 @@ class AsyncClient:
             else opened(partial(AsyncConnection, connections=CONNECTIONS), url, namespace)
         )
         keys = keyring if keyring is not None else Keyring.from_environment()
-        self.terms = Terms(
+        self.terms = SubmissionTerms(
             self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
         )
         self._specs = SpecCache()
@@ -91,23 +91,25 @@ class AsyncClient:
             )
         return AsyncBatch(self, turn_id, outcomes)
 
-    async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
+    async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Decision:
         """Cancel a call before it starts, or ask for a stop of one that runs; as `Client.cancel`."""
-        return await self.run(operators.cancel(self.terms.space, operators.Seen(key), operators.Word(actor, reason)))
-
-    async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
-        """Approve the call that was shown as this outcome; as `Client.approve`."""
-        word = operators.Word(actor, reason)
-        shown = operators.Question.of(outcome)
         return await self.run(
-            operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown)
+            operators.cancel(self.terms.space, operators.Expected(key), operators.Actor(actor, reason))
         )
 
-    async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
-        """Deny the call that was shown as this outcome; as `Client.deny`."""
-        word = operators.Word(actor, reason)
+    async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
+        """Approve the call that was shown as this outcome; as `Client.approve`."""
+        by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
-        return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
+        return await self.run(
+            operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown)
+        )
+
+    async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
+        """Deny the call that was shown as this outcome; as `Client.deny`."""
+        by = operators.Actor(actor, reason)
+        shown = operators.Question.of(outcome)
+        return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
 
     async def note_aborted(self, lost: Aborted) -> None:
         """Keep a note of a provider's response that gave no turn; as `Client.note_aborted`."""

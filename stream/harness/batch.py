@@ -16,7 +16,7 @@ from ...store.model.errors import StoreMisuse, StoreWentBack
 from ...store.model.outcomes import Outcome
 from ...store.model.times import wait_limit
 from ...store.operations import queries
-from ...store.operations.fence_watermark import contradicted, high_water
+from ...store.operations.fence_watermark import contradicted, fence_watermark
 from ...store.operations.operation import Invocation
 from ...store.operations.query import Acknowledged
 from ..replies.answers import for_model
@@ -26,7 +26,7 @@ from ..replies.translations import FALLBACK
 from ..replies.user_text import for_user
 from ..turns.turn import TurnResult
 from .history import history, replies
-from .submission import Terms
+from .submission import SubmissionTerms
 
 if TYPE_CHECKING:
     from .client import Client
@@ -41,7 +41,9 @@ class BatchView:
         turn: the decoded turn it was submitted from; None where it was picked up by its turn id.
     """
 
-    def __init__(self, terms: Terms, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None) -> None:
+    def __init__(
+        self, terms: SubmissionTerms, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None
+    ) -> None:
         self._terms = terms
         self.turn_id = turn_id
         self.turn = turn
@@ -86,7 +88,7 @@ class BatchView:
             if not told.conflict and told.key not in self._told_of and contradicted(told, found.get(told.key))
         ]
         self._told_of.update(told.key for told in lost)
-        return high_water(self._terms.space, self._terms.watermark.seen, lost) if lost else None
+        return fence_watermark(self._terms.space, self._terms.watermark.seen, lost) if lost else None
 
     def _take(self, fresh: Sequence[Outcome]) -> tuple[Outcome, ...]:
         self._terms.watermark.note_all(fresh)

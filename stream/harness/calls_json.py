@@ -8,13 +8,13 @@ from ..turns.turn import ToolCall
 from ..wire.arguments import read_json
 from ..wire.json_scan import CutText, NotJson, Repeated, SecondObject
 from ..wire.limits import DEFAULT_LIMITS
-from .admission_rules import Asked
+from .admission_rules import RequestedCall
 
 _AROUND = 2
 """Containers around the arguments of a call: the list, and the call itself."""
 
 
-def calls_from_json(text: str) -> list[Asked]:
+def calls_from_json(text: str) -> list[RequestedCall]:
     """Finished calls as JSON: a list of ``{"name", "arguments", "id"?, "kind"?}``; integers stay exact.
 
     A call of which something cannot be used is a refused one among the others, as in a decoded turn.
@@ -41,11 +41,11 @@ def _read(text: str) -> Any:
         raise ValueError("calls are no JSON") from error
 
 
-def _from_json(position: int, item: Any) -> Asked:
+def _from_json(position: int, item: Any) -> RequestedCall:
     if not isinstance(item, dict):
         raise ValueError(f"calls[{position}]: expected an object with a name")
     kind = item.get("kind", "function")
     if kind not in ("function", "custom"):
         raise ValueError(f"calls[{position}].kind: expected function or custom")
     call = ToolCall(item.get("name", ""), item.get("arguments"), item.get("id"), kind, position)  # type: ignore[arg-type]
-    return Asked.held(call, "duplicate_key" if type(item) is Repeated else "")
+    return RequestedCall.held(call, "duplicate_key" if type(item) is Repeated else "")

@@ -25,7 +25,7 @@ from ..provider.retry import Aborted
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from .batch import Batch
 from .queue_limits import QueueLimits, complete
-from .submission import Intent, SpecCache, Step, Submitting, Terms, asked, asked_of, usable_turn_id
+from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -62,7 +62,7 @@ class Client:
         self._lent = isinstance(url, Connection)
         self._connection = url if isinstance(url, Connection) else opened(Connection, url, namespace)
         keys = keyring if keyring is not None else Keyring.from_environment()
-        self.terms = Terms(
+        self.terms = SubmissionTerms(
             self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
         )
         self._specs = SpecCache()
@@ -115,22 +115,22 @@ class Client:
             )
         return Batch(self, turn_id, outcomes)
 
-    def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Done:
+    def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Decision:
         """Cancel a call before it starts, or ask for a stop of one that runs; see `operators.cancel`."""
-        word = operators.Word(actor, reason)
-        return self.run(operators.cancel(self.terms.space, operators.Seen(key), word))
+        by = operators.Actor(actor, reason)
+        return self.run(operators.cancel(self.terms.space, operators.Expected(key), by))
 
-    def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+    def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
         """Approve the call that was shown as this outcome; bound to its idempotency key."""
-        word = operators.Word(actor, reason)
+        by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
-        return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
+        return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
 
-    def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Done:
+    def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
         """Deny the call that was shown as this outcome."""
-        word = operators.Word(actor, reason)
+        by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
-        return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, word, shown=shown))
+        return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
 
     def note_aborted(self, lost: Aborted) -> None:
         """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""
@@ -181,7 +181,7 @@ def advance(
         answer = connection.run(step)
 
 
-def noted(terms: Terms, lost: Aborted) -> dict[str, Any]:
+def noted(terms: SubmissionTerms, lost: Aborted) -> dict[str, Any]:
     """The facts of a note of a lost attempt."""
     return {"scope": terms.scope, **asdict(lost)}
 

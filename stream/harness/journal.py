@@ -23,7 +23,7 @@ _SEALED = "sealed:"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalStep:
     """One step: what it adds to the history, and for a turn its calls.
 
     Attributes:
@@ -52,13 +52,13 @@ class Journal:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._terms = client.terms
-        self.entries: list[Entry] = []
+        self.entries: list[JournalStep] = []
 
     def read(self) -> None:
         texts = self._client.run(journal.read(self._terms.space, self._terms.scope))
         self.entries = [self._open(text) for text in texts]
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalStep) -> None:
         """Write the next entry. Where another harness wrote first, its entries stand, and are read.
 
         Raises:
@@ -74,12 +74,12 @@ class Journal:
     def has_step(self, step: str) -> bool:
         return any(entry.kind == "question" and entry.step == step for entry in self.entries)
 
-    def end_of(self, step: str) -> Entry | None:
+    def end_of(self, step: str) -> JournalStep | None:
         """The last entry of an earlier step; None for the step that is last, or where there is none."""
         asked = [number for number, entry in enumerate(self.entries) if entry.kind == "question"]
         return next((self.entries[after - 1] for one, after in pairwise(asked) if self.entries[one].step == step), None)
 
-    def _seal(self, entry: Entry) -> str:
+    def _seal(self, entry: JournalStep) -> str:
         text = json.dumps({**asdict(entry), "calls": [asdict(call) for call in entry.calls]})
         if self._terms.keyring.keys:
             return _SEALED + self._terms.keyring.encrypt(text)
@@ -91,7 +91,7 @@ class Journal:
         if any(call.name in tools and tools[call.name].secret for call in calls):
             raise KeyringMissing("a call has secret fields: set TOOLONCE_KEYS where its conversation is kept")
 
-    def _open(self, text: str) -> Entry:
+    def _open(self, text: str) -> JournalStep:
         if text.startswith(_SEALED):
             text = self._terms.keyring.decrypt(text.removeprefix(_SEALED))
         stored = json.loads(text)
@@ -99,7 +99,7 @@ class Journal:
         lists: dict[str, Any] = {
             name: tuple(stored.pop(name)) for name in ("messages", "assistant", "order", "reply_ids")
         }
-        return Entry(calls=calls, **lists, **stored)
+        return JournalStep(calls=calls, **lists, **stored)
 
 
 def _call_of(stored: dict[str, Any]) -> ToolCall | RejectedCall:

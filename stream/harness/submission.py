@@ -27,7 +27,7 @@ from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable
-from .admission_rules import Asked, Judge
+from .admission_rules import Judge, RequestedCall
 from .log import tell_answers
 from .queue_limits import DEFAULTS
 from .tracing import traceparent
@@ -44,7 +44,7 @@ Step = Operation[Any] | Heavy
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SubmissionTerms:
     """Whose calls they are and under which rules they are stored.
 
     Attributes:
@@ -121,7 +121,7 @@ def _require_utf8(what: str, text: str) -> None:
         raise StoreMisuse(f"the {what} {text!r} is no UTF-8 text and cannot be stored")
 
 
-def asked_of(result: TurnResult) -> list[Asked]:
+def asked_of(result: TurnResult) -> list[RequestedCall]:
     """The calls of a completed turn in call order, refused ones in their places.
 
     Raises:
@@ -131,16 +131,16 @@ def asked_of(result: TurnResult) -> list[Asked]:
     if not isinstance(result, TurnResult):
         raise TypeError(f"submit takes the TurnResult of eof(), not {type(result).__name__}; drafts never run")
     ran = [(call.position, _decoded(call)) for call in result.require_calls()]
-    refused = [(call.position, Asked.refused(call)) for call in result.rejected]
+    refused = [(call.position, RequestedCall.refused(call)) for call in result.rejected]
     return [call for _, call in sorted((*ran, *refused), key=lambda placed: placed[0])]
 
 
-def _decoded(call: ToolCall) -> Asked:
+def _decoded(call: ToolCall) -> RequestedCall:
     """Judged by its decoder, under that one's limits."""
-    return Asked(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
+    return RequestedCall(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
 
 
-def asked(call: ToolCall | RejectedCall) -> Asked:
+def asked(call: ToolCall | RejectedCall) -> RequestedCall:
     """One call that a program holds, as admission sees it; judged here as a decoder would have judged it.
 
     Raises:
@@ -148,14 +148,16 @@ def asked(call: ToolCall | RejectedCall) -> Asked:
     """
     match call:
         case ToolCall():
-            return Asked.held(call)
+            return RequestedCall.held(call)
         case RejectedCall():
-            return Asked.refused(call)
+            return RequestedCall.refused(call)
         case _:
             raise TypeError(f"a call is a ToolCall or a RejectedCall, not {type(call).__name__}")
 
 
-def identified(terms: Terms, turn_id: str, calls: Sequence[Asked], intent: Intent = None) -> list[Identified]:
+def identified(
+    terms: SubmissionTerms, turn_id: str, calls: Sequence[RequestedCall], intent: Intent = None
+) -> list[Identified]:
     """The identity of each call: by its turn and place, or by the intent key that the harness gives.
 
     Raises:
@@ -191,7 +193,7 @@ def _intent_keys(intent: Intent, calls: int) -> Mapping[int, str]:
     return keys
 
 
-def _fingerprints(keyring: Keyring, call: Asked) -> tuple[str, ...]:
+def _fingerprints(keyring: Keyring, call: RequestedCall) -> tuple[str, ...]:
     if call.rejected:
         return keyring.raw_fingerprints(call.tool, str(call.arguments))
     return keyring.fingerprints(call.tool, call.arguments)
@@ -201,9 +203,9 @@ def _fingerprints(keyring: Keyring, call: Asked) -> tuple[str, ...]:
 class Submitting:
     """One submission, ready to be driven."""
 
-    terms: Terms
+    terms: SubmissionTerms
     turn_id: str
-    calls: tuple[Asked, ...]
+    calls: tuple[RequestedCall, ...]
     intent: Intent = None
     ordered: bool = False
     entry: InboxEntry | None = None
@@ -280,7 +282,7 @@ class Submitting:
         )  # fmt: skip
 
 
-def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tuple[Outcome, ...]:
+def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[RequestedCall]) -> tuple[Outcome, ...]:
     """The outcomes under the names, ids and places of the calls as they were asked for now.
 
     A call that was found by its intent key is stored under those of the turn that asked first, and a conflict under
@@ -290,7 +292,7 @@ def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[Asked]) -> tu
     return tuple([_placed(outcome, calls[position], position) for position, outcome in enumerate(found)])
 
 
-def _placed(outcome: Outcome, call: Asked, position: int) -> Outcome:
+def _placed(outcome: Outcome, call: RequestedCall, position: int) -> Outcome:
     stored = (outcome.tool, outcome.call_id, outcome.position, outcome.kind)
     if stored == (call.tool, call.call_id, position, call.kind) and not outcome.echo and not call.echo:
         return outcome

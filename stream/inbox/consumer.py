@@ -24,11 +24,11 @@ from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Failure
 from ...store.operations.admission import InboxEntry
 from ...store.operations.fence_watermark import FenceWatermark
-from ...store.operations.inboxes import Bounds, Delivered, Delivery, Reader, deliver, quarantine
+from ...store.operations.inboxes import Bounds, Delivered, InboxStep, Reader, deliver, quarantine
 from ...store.schema.validation import Heavy
 from ..harness.client import advance
 from ..harness.queue_limits import QueueLimits, complete
-from ..harness.submission import SpecCache, Step, Submitting, Terms
+from ..harness.submission import SpecCache, Step, SubmissionTerms, Submitting
 from ..turns.errors import StreamError
 from .entry import ENTRY_BYTES, read_entry
 from .heavy_entries import HeavyEntries, KeptAside
@@ -127,7 +127,7 @@ class Consumer:
         self._tenants.note_served(found)
         return self._take_all(found)
 
-    def _deliver(self, tenants: list[str], *, again: bool = False) -> Delivery:
+    def _deliver(self, tenants: list[str], *, again: bool = False) -> InboxStep:
         bounds = replace(_BOUNDS, mine_ms=RETRY_MS, others_ms=IDLE_MS)
         return self._connection.run(deliver(self._space, self._reader, tenants, bounds, again=again))
 
@@ -151,7 +151,7 @@ class Consumer:
         ms = max(1, int(block_s * 1000))
         self._link.command("XREAD", "COUNT", 1, "BLOCK", ms, "STREAMS", *keys, *empty.values())
 
-    def _take_all(self, found: Delivery) -> int:
+    def _take_all(self, found: InboxStep) -> int:
         done = 0
         for place, delivered in enumerate(found.entries):
             try:
@@ -224,7 +224,9 @@ class Consumer:
     def _admit(self, place: InboxEntry, delivered: Delivered) -> bool:
         entry = read_entry(delivered.fields, self._keyring, delivered.tenant, size=delivered.size)
         scope = f"{delivered.tenant}/{entry.scope}"
-        terms = Terms(self._space, scope, delivered.tenant, self._keyring, watermark=self._watermark, **self.limits)
+        terms = SubmissionTerms(
+            self._space, scope, delivered.tenant, self._keyring, watermark=self._watermark, **self.limits
+        )
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
         return self._ended(delivered, submitting.steps(self._specs))
 

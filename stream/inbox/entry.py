@@ -22,7 +22,7 @@ from ...store.model.errors import KeyringMissing, TurnIdMissing
 from ...store.model.keyring import Keyring
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
-from ..harness.admission_rules import Asked
+from ..harness.admission_rules import RequestedCall
 from ..harness.calls_json import calls_from_json
 from ..harness.submission import asked_of, usable_turn_id
 from ..turns.errors import StreamError
@@ -43,18 +43,18 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReadEntry:
     """One readable entry."""
 
     scope: str
     turn_id: str
-    calls: tuple[Asked, ...]
+    calls: tuple[RequestedCall, ...]
     intent: dict[int, str]
     ordered: bool
     sealed: bool
 
 
-def read_entry(fields: Fields | None, keyring: Keyring, tenant: str, *, size: int = 0) -> Entry:
+def read_entry(fields: Fields | None, keyring: Keyring, tenant: str, *, size: int = 0) -> ReadEntry:
     """Read the fields of a tenant's entry; None stands for those of an entry of `size` bytes, which is too large to be
     handed out.
 
@@ -73,7 +73,7 @@ def read_entry(fields: Fields | None, keyring: Keyring, tenant: str, *, size: in
         raise Unreadable(str(error)) from error
 
 
-def _read(fields: Fields, open_: _Open) -> Entry:
+def _read(fields: Fields, open_: _Open) -> ReadEntry:
     if strange := sorted(name.decode("utf-8", "replace") for name in fields.keys() - KNOWN):
         raise Unreadable(f"unknown field {strange[0]!r}; known: {', '.join(sorted(k.decode() for k in KNOWN))}")
     if (b"calls" in fields) == (b"body" in fields):
@@ -85,7 +85,7 @@ def _read(fields: Fields, open_: _Open) -> Entry:
     else:
         result = _decoded(fields, _opened(fields, b"body", open_))
         calls, came = asked_of(result), result.turn_id
-    return Entry(
+    return ReadEntry(
         scope=_text(fields, b"scope"),
         turn_id=usable_turn_id(_text(fields, b"turn"), came),
         calls=tuple(calls),

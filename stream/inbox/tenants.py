@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from ...store.connections.connection import Connection
-from ...store.operations.inboxes import Delivery, forget_inbox
+from ...store.operations.inboxes import InboxStep, forget_inbox
 
 WINDOW = 500
 """Names of the list that one step looks at: about a millisecond of Redis time."""
@@ -61,7 +61,7 @@ class Tenants:
         walk = self._listed() if self._is_listed else self._walk_configured()
         return list(dict.fromkeys((*self._active, *walk)))
 
-    def note(self, looked_at: Sequence[str], found: Delivery) -> None:
+    def note(self, looked_at: Sequence[str], found: InboxStep) -> None:
         """Learn from what a step found."""
         served = {entry.tenant for entry in found.entries}
         absent = {*found.missing, *found.broken}
@@ -80,7 +80,7 @@ class Tenants:
         if self._is_listed:
             self._forget(found)
 
-    def note_served(self, found: Delivery) -> None:
+    def note_served(self, found: InboxStep) -> None:
         """Those who got entries come after the others from now on."""
         for entry in found.entries:
             if entry.tenant in self._active:
@@ -104,7 +104,7 @@ class Tenants:
         self._cursor = start + WINDOW if start + WINDOW < len(self._configured) else 0
         return self._configured[start : start + WINDOW]
 
-    def _forget(self, found: Delivery) -> None:
+    def _forget(self, found: InboxStep) -> None:
         now = time.monotonic()
         for tenant in found.missing:
             self._missing.setdefault(tenant, now)

@@ -16,14 +16,14 @@ from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
 from ..turns.turn import TurnResult
-from .response import Attempt, Terms, ended, is_line_error, refused, was_sent
+from .response import ReadingTerms, ResponseAttempt, ended, is_line_error, refused, was_sent
 from .retry import (
     NOBODY,
     USUAL,
-    Asked,
     Budget,
     EndsBy,
-    Watch,
+    Observers,
+    RequestOptions,
     account,
     is_transient,
     last_attempt,
@@ -69,21 +69,21 @@ async def read_turn_async(
     dialect: str,
     *,
     budget: Budget = USUAL,
-    watch: Watch = NOBODY,
-    **asked: Unpack[Asked],
+    watch: Observers = NOBODY,
+    **asked: Unpack[RequestOptions],
 ) -> TurnResult:
     """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here; ``watch.on_aborted`` may be
     a coroutine function."""
-    terms = Terms(dialect, time.monotonic() + budget.total_s, budget.idle_s, on_draft=watch.on_draft, **asked)
+    terms = ReadingTerms(dialect, time.monotonic() + budget.total_s, budget.idle_s, on_draft=watch.on_draft, **asked)
     numbers = iter(range(1, budget.attempts + 1))
 
-    async def tell(done: Attempt, number: int) -> None:
+    async def tell(done: ResponseAttempt, number: int) -> None:
         told = account(done, number, watch)
         if isawaitable(told):
             await told
 
-    async def once() -> Attempt:
-        reading = _Reading(terms)
+    async def once() -> ResponseAttempt:
+        reading = _AsyncReading(terms)
         number = next(numbers)
         try:
             done = await reading.attempt(open_response)
@@ -101,35 +101,35 @@ async def read_turn_async(
         retry=retry_if_result(is_transient),
         retry_error_callback=last_attempt,
     )
-    last: Attempt = await retrying(once)
+    last: ResponseAttempt = await retrying(once)
     return unless_streaming_is_refused(last.result)
 
 
-class _Stopped(Exception):
+class _AsyncStopped(Exception):
     """``idle``, ``total``, or the transport's own word for what broke."""
 
 
-class _Reading:
+class _AsyncReading:
     """One attempt."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: ReadingTerms) -> None:
         self._terms = terms
         self._began = time.monotonic()
         self.response: AsyncResponse | None = None
         self.decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens)
 
-    async def attempt(self, open_response: AsyncOpener) -> Attempt:
+    async def attempt(self, open_response: AsyncOpener) -> ResponseAttempt:
         try:
             self.response = await self._in_time(open_response())
             result = await self._read(self.response)
-        except _Stopped as stop:
+        except _AsyncStopped as stop:
             result = self.decoder.abort(str(stop))
         finally:
             if self.response is not None:
                 await self.response.aclose()
         return self.ended(result)
 
-    def ended(self, result: TurnResult) -> Attempt:
+    def ended(self, result: TurnResult) -> ResponseAttempt:
         return ended(result, self.response, self._began)
 
     async def _read(self, response: AsyncResponse) -> TurnResult:
@@ -157,10 +157,10 @@ class _Reading:
             async with asyncio.timeout(max(0.0, min(left, self._terms.idle_s))):
                 return await what
         except TimeoutError:
-            raise _Stopped("idle" if left > self._terms.idle_s else "total") from None
+            raise _AsyncStopped("idle" if left > self._terms.idle_s else "total") from None
         except Exception as error:
             if is_line_error(error):
-                raise _Stopped(type(error).__name__) from error
+                raise _AsyncStopped(type(error).__name__) from error
             raise
 
     def _show(self, drafts: list[Any]) -> None:

@@ -77,7 +77,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ReadingTerms:
     """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence; ``max_tokens`` as for
     `TurnDecoder`."""
 
@@ -91,7 +91,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ResponseAttempt:
     """How one attempt ended. ``status`` is the response's, 0 where none came."""
 
     result: TurnResult
@@ -104,7 +104,7 @@ class _Stopped(Exception):
     """Why we stopped reading: ``cancelled``, ``idle`` or ``total``."""
 
 
-def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], object]) -> Attempt:
+def attempt(open_response: Opener, terms: ReadingTerms, lost: Callable[[ResponseAttempt], object]) -> ResponseAttempt:
     """Open and read one response to its end, whatever that is.
 
     Args:
@@ -130,10 +130,10 @@ def attempt(open_response: Opener, terms: Terms, lost: Callable[[Attempt], objec
     return ended(result, reading.response, began)
 
 
-def ended(result: TurnResult, response: Any, began: float) -> Attempt:
+def ended(result: TurnResult, response: Any, began: float) -> ResponseAttempt:
     """The attempt that began then (``time.monotonic``), with the response that came, or None."""
     status, headers = (response.status_code, response.headers) if response is not None else (0, {})
-    return Attempt(_named(result, headers), status, headers, time.monotonic() - began)
+    return ResponseAttempt(_named(result, headers), status, headers, time.monotonic() - began)
 
 
 def _named(result: TurnResult, headers: Mapping[str, str]) -> TurnResult:
@@ -165,7 +165,7 @@ class _LineBroke(Exception):
 class _Reading:
     """One response, read by a thread of its own and taken from a queue within the limits."""
 
-    def __init__(self, open_response: Opener, terms: Terms) -> None:
+    def __init__(self, open_response: Opener, terms: ReadingTerms) -> None:
         self.terms = terms
         self.response: Response | None = None
         self._queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
@@ -234,7 +234,7 @@ def _turn(reading: _Reading, decoder: TurnDecoder) -> TurnResult:
     return result
 
 
-def _show(terms: Terms, drafts: list[Draft]) -> None:
+def _show(terms: ReadingTerms, drafts: list[Draft]) -> None:
     for draft in drafts if terms.on_draft else ():
         assert terms.on_draft
         terms.on_draft(draft)

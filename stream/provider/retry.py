@@ -20,7 +20,7 @@ from ...store.model.times import seconds
 from ..turns.drafts import Draft
 from ..turns.errors import StreamingRefused
 from ..turns.turn import TurnResult
-from .response import Attempt, Cancel, Opener, Response, Terms, attempt
+from .response import Cancel, Opener, ReadingTerms, Response, ResponseAttempt, attempt
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """With all of 5xx: the request may be repeated as it is."""
@@ -74,7 +74,7 @@ class Aborted:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Observers:
     """Who looks on: drafts for a UI, attempts that were lost for cost control, and a stop.
 
     ``on_aborted=client.note_aborted`` keeps notes that ``toolonce aborted`` shows.
@@ -85,7 +85,7 @@ class Watch:
     cancel: Cancel | None = None
 
 
-class Asked(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """What the request asked for, as far as reading its response needs it; see `read_turn`."""
 
     streamed: bool
@@ -93,17 +93,17 @@ class Asked(TypedDict, total=False):
 
 
 USUAL = Budget()
-NOBODY = Watch()
+NOBODY = Observers()
 
 
-class Sends(Protocol):
+class HttpxClient(Protocol):
     """An httpx client, as far as it is needed."""
 
     def send(self, request: Any, *, stream: bool = False) -> Any: ...
 
 
-def sending(client: Sends, request: Any) -> Opener:
-    """The opener for a request of httpx or httpx2: ``sending(client, client.build_request("POST", url, json=...))``."""
+def httpx_opener(client: HttpxClient, request: Any) -> Opener:
+    """The opener for a request of httpx: ``httpx_opener(client, client.build_request("POST", url, json=...))``."""
 
     def open_response() -> Response:
         response: Response = client.send(request, stream=True)
@@ -117,8 +117,8 @@ def read_turn(
     dialect: str,
     *,
     budget: Budget = USUAL,
-    watch: Watch = NOBODY,
-    **asked: Unpack[Asked],
+    watch: Observers = NOBODY,
+    **asked: Unpack[RequestOptions],
 ) -> TurnResult:
     """Have one turn from a provider.
 
@@ -142,12 +142,12 @@ def read_turn(
     """
     began = time.monotonic()
     cancel = watch.cancel or Cancel()
-    terms = Terms(
+    terms = ReadingTerms(
         dialect, began + budget.total_s, budget.idle_s, on_draft=watch.on_draft, cancel=cancel, **asked
     )  # fmt: skip
     numbers = iter(range(1, budget.attempts + 1))
 
-    def once() -> Attempt:
+    def once() -> ResponseAttempt:
         number = next(numbers)
         done = attempt(open_response, terms, lambda lost: account(lost, number, watch))
         account(done, number, watch)
@@ -164,7 +164,7 @@ def read_turn(
     return unless_streaming_is_refused(result)
 
 
-def is_transient(done: Attempt) -> bool:
+def is_transient(done: ResponseAttempt) -> bool:
     """Whether the same request may succeed if it is sent again."""
     result = done.result
     match result.outcome:
@@ -222,14 +222,14 @@ def retry_after(value: str | None) -> float:
         return 0.0
 
 
-def last_attempt(state: RetryCallState) -> Attempt:
+def last_attempt(state: RetryCallState) -> ResponseAttempt:
     """For tenacity: no exception of its own when attempts are used up."""
     assert state.outcome is not None
-    last: Attempt = state.outcome.result()
+    last: ResponseAttempt = state.outcome.result()
     return last
 
 
-def account(done: Attempt, number: int, watch: Watch) -> object:
+def account(done: ResponseAttempt, number: int, watch: Observers) -> object:
     """Tell of an attempt that gave no turn; what the listener returns, a coroutine perhaps."""
     result = done.result
     if watch.on_aborted is None or result.outcome in ("completed", "paused"):

@@ -19,7 +19,7 @@ from .model_text import is_error, words
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallReply:
     """What is sent back for one call.
 
     Attributes:
@@ -42,10 +42,10 @@ class Answer:
         return text_of(self.parts)
 
 
-def answer(outcome: Outcome, call_id: str | None, *, echoed: bool = True) -> Answer:
+def answer(outcome: Outcome, call_id: str | None, *, echoed: bool = True) -> CallReply:
     """The answer for an outcome, under the id to send; without the echo fields unless ``echoed``."""
     parts, flag = _parts(outcome)
-    return Answer(call_id, outcome.tool, outcome.kind, parts, flag, outcome.echo if echoed else {})
+    return CallReply(call_id, outcome.tool, outcome.kind, parts, flag, outcome.echo if echoed else {})
 
 
 def for_model(outcome: Outcome) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .answers import Answer
+from .answers import CallReply
 from .call_ids import IdRule
 
 Message = dict[str, Any]
@@ -45,7 +45,7 @@ class ReplyModule(Protocol):
     def write(self, text: str, calls: Sequence[WrittenCall]) -> list[Message]:
         """The assistant message(s) for a turn that came in another dialect."""
 
-    def results(self, answers: Sequence[Answer]) -> list[Message]:
+    def results(self, answers: Sequence[CallReply]) -> list[Message]:
         """The messages that answer all calls of one turn, in call order."""
 
 

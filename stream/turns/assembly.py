@@ -18,7 +18,7 @@ _Seen = dict[tuple[str, str, str, str | None], list[Judged]]
 
 
 @dataclass(slots=True)
-class Settled:
+class AssembledCalls:
     """The calls of a turn, judged.
 
     Attributes:
@@ -52,9 +52,9 @@ class Settled:
         return {} if value is None else value
 
 
-def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> Settled:
+def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> AssembledCalls:
     """Judge the calls of a turn that ended properly."""
-    settled = Settled()
+    settled = AssembledCalls()
     seen: _Seen = {}
     for call in calls:
         try:
@@ -96,7 +96,7 @@ def _meant(judged: Judged) -> str:
     return judged.text if judged.reason else json_text(judged.value, sorted_members=True) or judged.text
 
 
-def _deliver(settled: Settled, call: OpenCall, judged: Judged, turn_id: str | None) -> None:
+def _deliver(settled: AssembledCalls, call: OpenCall, judged: Judged, turn_id: str | None) -> None:
     position = settled.positions[call.number] = len(settled)
     settled.judged[call.number] = judged
     kind = call.kind or "function"
@@ -109,7 +109,9 @@ def _deliver(settled: Settled, call: OpenCall, judged: Judged, turn_id: str | No
         settled.calls.append(ToolCall(call.name, judged.value, call.call_id, kind, position, turn_id, call.echo))
 
 
-def undelivered(calls: Iterable[OpenCall], settled: Settled | None, outcome: str) -> Iterator[tuple[OpenCall, str]]:
+def undelivered(
+    calls: Iterable[OpenCall], settled: AssembledCalls | None, outcome: str
+) -> Iterator[tuple[OpenCall, str]]:
     """The opened calls that are not handed over, with the reason of each."""
     for call in calls:
         judged = settled.judged.get(call.number) if settled else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from .assembly import Settled
+from .assembly import AssembledCalls
 from .turn import Dialect
 from .turn_builder import OpenCall, OpenTurn
 
@@ -38,7 +38,7 @@ class DialectReader(ABC):
         """What does not fit between the terminal and this number of calls; None when all fits."""
 
     @abstractmethod
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         """What the provider wants to see again, see ``TurnResult.assistant``."""
 
     def done(self) -> None:  # noqa: B027  most dialects do not need it

@@ -5,7 +5,7 @@ Decides which of several fitting outcomes comes first. Must not know dialects be
 
 from __future__ import annotations
 
-from .assembly import Settled, settle, undelivered
+from .assembly import AssembledCalls, settle, undelivered
 from .drafts import CallDropped, Draft, TurnEnded
 from .reader import DialectReader
 from .turn import TurnOutcome, TurnResult
@@ -17,7 +17,7 @@ def judge(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnRe
     turn = reader.turn
     if turn.released or not broken:
         reader.close()
-    settled: Settled | None = None
+    settled: AssembledCalls | None = None
     outcome, reason = _before_the_calls(turn, broken)
     if outcome == "completed":
         settled = settle(reader.counted(), turn.turn_id, turn.limits)
@@ -73,7 +73,7 @@ def _with_hint(reader: DialectReader, reason: str | None, *, is_empty: bool) -> 
     return f"{reason} ({hint})" if reason else hint
 
 
-def _with_the_calls(reader: DialectReader, settled: Settled) -> tuple[TurnOutcome, str | None]:
+def _with_the_calls(reader: DialectReader, settled: AssembledCalls) -> tuple[TurnOutcome, str | None]:
     if reader.turn.violations:
         return "malformed", reader.turn.violations[0]
     if settled.damage:
@@ -83,20 +83,20 @@ def _with_the_calls(reader: DialectReader, settled: Settled) -> tuple[TurnOutcom
     return "completed", None
 
 
-def _assistant(reader: DialectReader, delivered: Settled | None, outcome: str) -> tuple[dict[str, object], ...]:
+def _assistant(reader: DialectReader, delivered: AssembledCalls | None, outcome: str) -> tuple[dict[str, object], ...]:
     if delivered is not None:
         return tuple(reader.assistant(delivered))
     return tuple(reader.unchanged()) if outcome == "paused" else ()
 
 
-def _order(reader: DialectReader, delivered: Settled) -> tuple[int, ...]:
+def _order(reader: DialectReader, delivered: AssembledCalls) -> tuple[int, ...]:
     if len(delivered) < 2:
         return ()
     order = tuple(delivered.positions[call.number] for call in reader.shown() if call in delivered)
     return () if order == tuple(range(len(order))) else order
 
 
-def _close_drafts(turn: OpenTurn, delivered: Settled | None, outcome: str) -> None:
+def _close_drafts(turn: OpenTurn, delivered: AssembledCalls | None, outcome: str) -> None:
     for call in turn.calls:
         if delivered is not None and call in delivered and delivered.judged[call.number].reason is None:
             call.finish()

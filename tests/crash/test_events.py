@@ -10,7 +10,7 @@ from tests.support.crash_nursery import Nursery
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Seen, Word, retry
+from toolonce.store.operations.operators import Actor, Expected, retry
 
 Events = list[dict[str, Any]]
 
@@ -55,8 +55,8 @@ def test_a_doubled_execution_shows_both_with_their_fences_and_who_asked_for_the_
         worker.wait_until_gone()
     with nursery.work(site):
         fence = site.wait_for(key, State.UNKNOWN).fence
-        word = Word("ann", "the bank knows nothing of it")
-        site.connection.run(retry(site.connection.space, Seen(key, State.UNKNOWN, fence), word))
+        word = Actor("ann", "the bank knows nothing of it")
+        site.connection.run(retry(site.connection.space, Expected(key, State.UNKNOWN, fence), word))
         site.wait_for(key, State.SUCCEEDED)
 
     log = _log(site, key)

@@ -11,7 +11,7 @@ from tests.support.crash_nursery import Nursery, Sprout
 from tests.support.crash_site import CrashSite
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Seen, Word, retry
+from toolonce.store.operations.operators import Actor, Expected, retry
 from toolonce.worker.maintenance.reconcile import GONE_AFTER_MS
 
 
@@ -47,8 +47,8 @@ def test_it_is_not_read_back_as_absent_while_it_may_go_on(place: CrashSite) -> N
 def test_it_does_not_enter_what_an_operator_had_run_again(place: CrashSite) -> None:
     first, stopped = _stopped_before_entry(place, "mutating")
     wait_until(lambda: place.state(first) is State.UNKNOWN, 30, "its lease runs out")
-    seen = Seen(first, State.UNKNOWN, place.record(first).fence)
-    place.store.run(retry(place.store.space, seen, Word("ann", "it is not in the books")))
+    seen = Expected(first, State.UNKNOWN, place.record(first).fence)
+    place.store.run(retry(place.store.space, seen, Actor("ann", "it is not in the books")))
     wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "the other one runs it")
     stopped.resume()
     stopped.drain()

@@ -51,8 +51,8 @@ def test_a_lane_stops_at_a_call_in_doubt_and_goes_on_when_a_person_has_resolved_
         site.worker()
         wait_until(lambda: site.state(first) is State.UNKNOWN, 30, "the first is in doubt")
         reason = site.record(behind).stored["reason"]
-        seen = operators.Seen(first, State.UNKNOWN, site.record(first).fence)
-        site.store.run(operators.resolve(site.store.space, seen, '"by hand"', operators.Word("ann", "asked")))
+        seen = operators.Expected(first, State.UNKNOWN, site.record(first).fence)
+        site.store.run(operators.resolve(site.store.space, seen, '"by hand"', operators.Actor("ann", "asked")))
         wait_until(lambda: site.state(behind) is State.SUCCEEDED, 30, "the one behind goes on")
 
         assert reason == "order"

@@ -26,7 +26,7 @@ def test_a_worker_paused_past_its_lease_settles_late_and_nothing_runs_twice(site
 
 
 def test_a_late_worker_cannot_overwrite_an_operator(site: Site) -> None:
-    from toolonce.store.operations.operators import Seen, Word, resolve
+    from toolonce.store.operations.operators import Actor, Expected, resolve
 
     with site.worker() as paused:
         key = site.submit("put_and_wait", what="x")
@@ -34,8 +34,8 @@ def test_a_late_worker_cannot_overwrite_an_operator(site: Site) -> None:
         paused.pause()
         with site.worker_here(thread_tools):
             fence = site.wait_for(key, State.UNKNOWN).fence
-            word = Word("ann", "asked the bank")
-            site.connection.run(resolve(site.connection.space, Seen(key, State.UNKNOWN, fence), '"by hand"', word))
+            word = Actor("ann", "asked the bank")
+            site.connection.run(resolve(site.connection.space, Expected(key, State.UNKNOWN, fence), '"by hand"', word))
             site.ledger.open_gate("x")
             paused.resume()
 
@@ -48,14 +48,14 @@ def test_a_late_worker_cannot_overwrite_an_operator(site: Site) -> None:
 
 def test_a_worker_stopped_between_taking_and_claiming_comes_too_late(site: Site) -> None:
     """O7-06: what was cancelled in that gap has no effect, whoever wakes up then."""
-    from toolonce.store.operations.operators import Seen, Word, cancel
+    from toolonce.store.operations.operators import Actor, Expected, cancel
 
     with site.worker(crash="after_blmove:stop") as stopped:
         key = site.submit("put", what="x")
         queue = site.connection.space.queue_key("default")
         wait_until(lambda: not site.connection.command("LLEN", queue), description="the pointer is taken")
         stopped.wait_until_stopped()
-        done = site.connection.run(cancel(site.connection.space, Seen(key), Word("ann", "changed my mind")))
+        done = site.connection.run(cancel(site.connection.space, Expected(key), Actor("ann", "changed my mind")))
         stopped.resume()
         wait_until(
             lambda: not site.connection.command("LLEN", site.connection.space.intermediate_key("default")),

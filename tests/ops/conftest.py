@@ -20,7 +20,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "data"
     yield path
     folder = DataFolder(path.resolve())
-    if isinstance(answer := server_process.ask(folder), server_process.Answer):
+    if isinstance(answer := server_process.ask(folder), server_process.ServerIdentity):
         server_process.kill(answer.process_id)
     if socket := folder.recorded_socket():
         socket.unlink(missing_ok=True)

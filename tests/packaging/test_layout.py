@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -192,3 +193,13 @@ def test_without_luacheck_the_check_fails_and_names_the_command_that_installs_it
 
     assert check_lua.main() == 1
     assert "apt-get install lua-check" in capsys.readouterr().out
+
+
+def test_no_two_classes_of_the_project_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -18,7 +18,7 @@ from toolonce.stream.agent.conversation import Conversation, Hooks, Terms
 from toolonce.stream.dialects.request import request_body
 from toolonce.stream.harness.batch import Batch
 from toolonce.stream.harness.client import Client
-from toolonce.stream.provider.retry import Budget, sending
+from toolonce.stream.provider.retry import Budget, httpx_opener
 from toolonce.stream.replies.protocol import Message
 from toolonce.stream.turns.turn import TurnResult
 
@@ -31,7 +31,7 @@ ended; with the final turn that came."""
 def talk(client: Client, http: httpx2.Client, server: str, dialect: str, **more: Any) -> Conversation:
     def ask(messages: list[Message]) -> Any:
         body = request_body(dialect, {"model": "m"}, messages)
-        return sending(http, http.build_request("POST", server + PATHS[dialect], json=body))
+        return httpx_opener(http, http.build_request("POST", server + PATHS[dialect], json=body))
 
     terms = more.pop("terms", Terms(wait_s=60, budget=Budget(attempts=2)))
     return Conversation(client, dialect, ask, terms=terms, **more)

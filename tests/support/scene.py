@@ -18,9 +18,9 @@ from toolonce.store.model.specs import Effect, ToolSpec
 from toolonce.store.model.states import State
 from toolonce.store.operations import admission, operators, queries, recovery, runs
 from toolonce.store.operations.admission import Identified, NewCall, Request, Turn
-from toolonce.store.operations.operators import Seen, Word
+from toolonce.store.operations.operators import Actor, Expected
 from toolonce.store.operations.query import Operation
-from toolonce.store.operations.runs import Delivery, Ending, NotRun, Run, Settled
+from toolonce.store.operations.runs import Delivery, Ending, NotRun, Run, SettleAnswer
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Scene:
         self.submit(call_id, arguments, **more)
         return self.take(more["of"].queue if "of" in more else "default")
 
-    def settle(self, run: Run, value: Any = None, *, state: State = State.SUCCEEDED) -> Settled:
+    def settle(self, run: Run, value: Any = None, *, state: State = State.SUCCEEDED) -> SettleAnswer:
         succeeded = state is State.SUCCEEDED
         return self.run(
             runs.settle(
@@ -109,7 +109,7 @@ class Scene:
             )
         )
 
-    def fail(self, run: Run) -> Settled:
+    def fail(self, run: Run) -> SettleAnswer:
         return self.settle(run, state=State.FAILED)
 
     def release(self, run: Run, held: str = "") -> str:
@@ -133,19 +133,19 @@ class Scene:
     def repush(self, queue: str = "default", **more: Any) -> dict[str, int]:
         return self.run(recovery.repush(self.space, queue, grace_ms=GRACE_MS, **more)).counts
 
-    def word(self, reason: str = "because", *, request: str = "", actor: str = "alice") -> Word:
-        return Word(actor, reason, request or f"request-{next(_numbers)}")
+    def word(self, reason: str = "because", *, request: str = "", actor: str = "alice") -> Actor:
+        return Actor(actor, reason, request or f"request-{next(_numbers)}")
 
-    def seen(self, call: str) -> Seen:
+    def seen(self, call: str) -> Expected:
         """What an operator sees who looks now."""
         found = self.record(call)
-        return Seen(call, found.state, found.fence)
+        return Expected(call, found.state, found.fence)
 
     def retry(self, call: str) -> str:
         return self.run(operators.retry(self.space, self.seen(call), self.word())).verdict
 
     def cancel(self, call: str) -> str:
-        return self.run(operators.cancel(self.space, Seen(call), self.word())).verdict
+        return self.run(operators.cancel(self.space, Expected(call), self.word())).verdict
 
     def resolve(self, call: str, verdict: str | Failure = '"done"') -> str:
         return self.run(operators.resolve(self.space, self.seen(call), verdict, self.word())).verdict

@@ -14,12 +14,12 @@ from ...store.crashpoints import reach
 from ...store.model.errors import StoreUnavailable
 from ...store.model.specs import Effect
 from ...store.model.states import State
-from ...store.operations.runs import Ending, Run, Settled
+from ...store.operations.runs import Ending, Run, SettleAnswer
 from ..tools.call import context_of
 from ..tools.handler_result import End, Kind
 from ..tools.tool import Isolation
-from .invoke import Entry
-from .persist import Sends
+from .invoke import HandlerEntry
+from .persist import OperationRunner
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late, unknown
 from .prepare import Ready
 from .run_session import RunSession, WorkerContext
@@ -40,7 +40,7 @@ class Attempt:
         session.secrets = ready.secrets
         limit_ms = ready.tool.spec.timeout_ms
         limit_at = self._claimed_at + limit_ms / 1000 if limit_ms else None
-        self.entry = Entry(ready.tool, ready.values, context_of(session.run, limit_at, session, ready.secrets))
+        self.entry = HandlerEntry(ready.tool, ready.values, context_of(session.run, limit_at, session, ready.secrets))
 
     @property
     def run(self) -> Run:
@@ -51,7 +51,7 @@ class Attempt:
         """The arguments as decoded, for a handler in another process."""
         return self._ready.named
 
-    def conclude(self, end: End, sends: Sends) -> None:
+    def conclude(self, end: End, sends: OperationRunner) -> None:
         """The first word about how it ended; the lease is let go after it."""
         with self.session.last_word():
             if self._is_left_inside(end):
@@ -80,7 +80,7 @@ class Attempt:
         """A handler that overran and shares our process cannot be killed: it goes on."""
         return end.kind is Kind.TIMED_OUT and self.entry.tool.isolation is not Isolation.PROCESS
 
-    def _follow(self, end: End, sends: Sends) -> None:
+    def _follow(self, end: End, sends: OperationRunner) -> None:
         session, tally = self.session, self._context.tally
         match decide(self.run, end, self._ready.tool.retry, self._circumstances()):
             case Settle(ending):
@@ -96,7 +96,7 @@ class Attempt:
             case Nothing():
                 _LOG.warning("call %s: stopped, its lease is lost", self.run.call)
 
-    def _note(self, heard: Settled, ending: Ending) -> None:
+    def _note(self, heard: SettleAnswer, ending: Ending) -> None:
         """What the store made of an outcome."""
         if heard.verdict == "settled":
             self._context.tally.settled(ending.state)

@@ -21,7 +21,7 @@ from ..tools.registry import Registry
 from ..tools.tool import Isolation
 from ..tools.tracebacks import traceback_of
 from .attempt import Attempt
-from .persist import Sends
+from .persist import OperationRunner
 from .policy import cancelled, effect_so_far
 from .prepare import GiveBack, Ready, Refuse, prepare, refuse, strictest
 from .run_session import RunSession, WorkerContext
@@ -50,7 +50,7 @@ class Executor:
         self._runners: dict[Isolation, Runner] = {**others, Isolation.THREAD: in_thread}
         self._wait = wait
 
-    def execute(self, session: RunSession, sends: Sends) -> None:
+    def execute(self, session: RunSession, sends: OperationRunner) -> None:
         """Bring a claimed run to its end, whatever that is.
 
         Raises:
@@ -65,7 +65,7 @@ class Executor:
         finally:
             session.let_go()  # whatever happened here: a lease that nobody works under must run out
 
-    def _carry_out(self, session: RunSession, sends: Sends) -> None:
+    def _carry_out(self, session: RunSession, sends: OperationRunner) -> None:
         ready = self._prepare(session.run)
         if session.run.cancel_requested:
             ready = Refuse(cancelled(session.run).ending)
@@ -96,7 +96,7 @@ class Executor:
             _LOG.error("call %s: its arguments cannot be read: %s", run.call, why, exc_info=not run.secret)
             return refuse(Failure("unreadable_arguments", f"the arguments cannot be read: {why}"))
 
-    def _declare(self, session: RunSession, ready: Ready, sends: Sends) -> bool:
+    def _declare(self, session: RunSession, ready: Ready, sends: OperationRunner) -> bool:
         """Go on as the tool here declares it, where that is stricter than what the record says. False: too few replicas
         have that, and with it the claim."""
         run = session.run
@@ -113,7 +113,7 @@ class Executor:
         def ask() -> Decision:
             return consult(rules, attempt.entry.call, ready.copy_values, approved=run.approved, wait=self._wait)
 
-        def give_up(sends: Sends) -> None:
+        def give_up(sends: OperationRunner) -> None:
             self._close(attempt.session, refuse(Failure("denied", f"{not_run}: {UNCHECKED} in time")), sends)
 
         said, in_time = self._in_thread.within(attempt, ask, give_up) if rules.hooks else (ask(), True)
@@ -137,7 +137,7 @@ class Executor:
             _LOG.error("call %s: running its handler failed\n%s", attempt.run.call, trace)
             return End(Kind.DIED, code="worker_failed", message=f"the worker failed: {named(error, secrets)}")
 
-    def _close(self, session: RunSession, ended: GiveBack | Refuse, sends: Sends) -> None:
+    def _close(self, session: RunSession, ended: GiveBack | Refuse, sends: OperationRunner) -> None:
         """End a run that was never entered."""
         with session.last_word():
             match ended:
@@ -152,7 +152,7 @@ class Executor:
                     self._context.tally.settled(ending.state)
 
 
-def _too_late(session: RunSession, sends: Sends) -> GiveBack | Refuse | None:
+def _too_late(session: RunSession, sends: OperationRunner) -> GiveBack | Refuse | None:
     """A process that was stopped between claim and entry must not enter: others have decided what becomes of the
     call. Where they could not know that nothing was entered, they are told."""
     if session.is_kept(sends):

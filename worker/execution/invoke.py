@@ -19,7 +19,7 @@ from ..tools.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HandlerEntry:
     """What is to be entered: the tool, the keyword arguments as the handler takes them, and the context."""
 
     tool: Tool
@@ -27,7 +27,7 @@ class Entry:
     call: Call
 
 
-def enter(entry: Entry) -> End:
+def enter(entry: HandlerEntry) -> End:
     """Run a plain handler in this thread."""
     tool = entry.tool
     try:
@@ -38,7 +38,7 @@ def enter(entry: Entry) -> End:
         return classify(error, tool.not_started, entry.call.secrets)
 
 
-async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: False) -> End:
+async def enter_async(entry: HandlerEntry, is_stopped: Callable[[], bool] = lambda: False) -> End:
     """Run an async handler in this task; `is_stopped` tells whether its task was cancelled on request."""
     tool = entry.tool
     context = {"call": entry.call} if tool.signature.takes_call else {}
@@ -50,7 +50,7 @@ async def enter_async(entry: Entry, is_stopped: Callable[[], bool] = lambda: Fal
         return classify(error, tool.not_started, entry.call.secrets)
 
 
-def enter_reconcile(entry: Entry, wait: Callable[[Awaitable[Any]], Any]) -> End:
+def enter_reconcile(entry: HandlerEntry, wait: Callable[[Awaitable[Any]], Any]) -> End:
     """Run a tool's reconcile in this thread; `wait` runs what an async one returns to its end."""
     tool = entry.tool
     context = {"call": entry.call} if tool.reconciler_takes_call else {}
@@ -76,6 +76,6 @@ def encoded(tool: Tool, value: Any) -> tuple[str, str]:
     return encode(value, limit, hides=bool(tool.spec.secret_result))
 
 
-def overrun(entry: Entry) -> End:
+def overrun(entry: HandlerEntry) -> End:
     """The end of an entry whose run limit passed."""
     return End(Kind.TIMED_OUT, code="timed_out", message=f"its run limit of {entry.tool.spec.timeout_ms} ms passed")

@@ -22,7 +22,7 @@ KEEP_S = 900.0
 """How long a result is kept: longer than a failover, or than it takes to free a disk."""
 
 
-class Sends(Protocol):
+class OperationRunner(Protocol):
     """A link or a connection."""
 
     def run(self, operation: Operation[T]) -> T: ...
@@ -35,7 +35,7 @@ class Persistence:
         self.keep_s = keep_s
         self.hurry = threading.Event()
 
-    def write(self, sends: Sends, operation: Operation[T], *, what: str) -> T:
+    def write(self, sends: OperationRunner, operation: Operation[T], *, what: str) -> T:
         """Run one operation that may be repeated, until it was heard.
 
         Raises:

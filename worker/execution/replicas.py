@@ -23,8 +23,8 @@ from ...store.model.keys import Namespace
 from ...store.model.specs import Effect
 from ...store.operations.operation import Invocation
 from ...store.operations.query import Acknowledged, Operation
-from ...store.operations.runs import Ending, Run, Settled, settle
-from .persist import Persistence, Sends
+from ...store.operations.runs import Ending, Run, SettleAnswer, settle
+from .persist import OperationRunner, Persistence
 
 T = TypeVar("T")
 Required = int | Literal["all"]
@@ -41,7 +41,7 @@ class _Kept:
     run: Run
     ending: Ending
 
-    def marked(self, space: Namespace, raised: Mapping[str, Any] | None = None) -> Invocation[Settled]:
+    def marked(self, space: Namespace, raised: Mapping[str, Any] | None = None) -> Invocation[SettleAnswer]:
         """It, marked as one that a failover may lose."""
         return settle(space, self.run, _in_doubt(self.ending), raised=raised)
 
@@ -106,7 +106,7 @@ class Replicas:
         request = acknowledged(note_replicas(self._connection.space), self.needed, wait_ms=self._wait_ms)
         return self._suffice(self._connection.run(request)[1])
 
-    def write(self, sends: Sends, invocation: Invocation[T], *, what: str) -> tuple[T, bool]:
+    def write(self, sends: OperationRunner, invocation: Invocation[T], *, what: str) -> tuple[T, bool]:
         """Run one operation until it was heard; and whether enough replicas have it.
 
         Raises:
@@ -126,7 +126,9 @@ class Replicas:
 
         return Acknowledged(invocation, self.needed, self._wait_ms, read)
 
-    def settle(self, sends: Sends, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None) -> Settled:
+    def settle(
+        self, sends: OperationRunner, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
+    ) -> SettleAnswer:
         """Store an outcome. That of a mutating call which too few replicas have is kept, and sent again until they have
         it: a failover would lose it, and the call would be in doubt.
 

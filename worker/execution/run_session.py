@@ -28,7 +28,7 @@ from ...store.operations.runs import (
     Ending,
     NotRun,
     Run,
-    Settled,
+    SettleAnswer,  # fmt: skip
     begin,
     claim,
     declare,
@@ -37,12 +37,12 @@ from ...store.operations.runs import (
     release,
     retry_later,
     retry_not_started,
-)  # fmt: skip
+)
 from ..tools.errors import NotStarted
 from ..tools.handler_result import told
 from .counters import Tally
 from .lease import Leases
-from .persist import Persistence, Sends
+from .persist import OperationRunner, Persistence
 from .replicas import Replicas
 
 _LOG = logging.getLogger("toolonce.worker")
@@ -89,7 +89,9 @@ class RunSession:
         self.begun = False
 
     @classmethod
-    def claim(cls, context: WorkerContext, delivery: Delivery, sends: Sends, *, seen_fence: int) -> RunSession | NotRun:
+    def claim(
+        cls, context: WorkerContext, delivery: Delivery, sends: OperationRunner, *, seen_fence: int
+    ) -> RunSession | NotRun:
         """Claim a call, under a new fence. It is asked again for as long as it takes: the claim may have happened, and
         is ours to run then.
 
@@ -120,7 +122,7 @@ class RunSession:
 
     # Before the handler is entered.
 
-    def declare(self, strict: Run, sends: Sends) -> bool:
+    def declare(self, strict: Run, sends: OperationRunner) -> bool:
         """Write how strict the tool of this worker is, and go on as that. Whether enough replicas have it, and with it
         the claim; a lease that turns out lost is noted."""
         try:
@@ -136,7 +138,7 @@ class RunSession:
         self.lease.run = strict
         return enough or strict.effect is not Effect.MUTATING
 
-    def is_kept(self, sends: Sends) -> bool:
+    def is_kept(self, sends: OperationRunner) -> bool:
         """Whether the right to run is still there; the store is asked where the lease may have run out."""
         persistence = self._context.persistence
         try:
@@ -224,31 +226,33 @@ class RunSession:
         """Its handler, which was given up, has come back."""
         self._context.leases.leave(self.lease)
 
-    def settle(self, sends: Sends, ending: Ending, *, raised: Mapping[str, Any] | None = None) -> Settled:
+    def settle(
+        self, sends: OperationRunner, ending: Ending, *, raised: Mapping[str, Any] | None = None
+    ) -> SettleAnswer:
         """Store an outcome; see `Replicas.settle`."""
         return self._context.replicas.settle(sends, self.run, ending, raised=raised)
 
-    def settle_late(self, ending: Ending, *, raised: Mapping[str, Any]) -> Settled:
+    def settle_late(self, ending: Ending, *, raised: Mapping[str, Any]) -> SettleAnswer:
         """Store what a handler that was given up has come to, from a thread without a link of its own."""
         return self.settle(self._context.connection, ending, raised=raised)
 
     def retry_later(
-        self, sends: Sends, delay_ms: int, failure: Failure, *, counts: bool, raised: Mapping[str, Any]
+        self, sends: OperationRunner, delay_ms: int, failure: Failure, *, counts: bool, raised: Mapping[str, Any]
     ) -> None:
         """Queue it again after a delay; `counts` whether this was one of its attempts."""
         again = retry_later if counts else retry_not_started
         space = self._context.connection.space
         self._write_end(sends, again(space, self.run, delay_ms=delay_ms, failure=failure, raised=raised))
 
-    def interrupt(self, sends: Sends, reason: str, *, inside_ms: int) -> None:
+    def interrupt(self, sends: OperationRunner, reason: str, *, inside_ms: int) -> None:
         """Give it up where it stands; its handler may be at work for `inside_ms` more."""
         self._write_end(sends, interrupt(self._context.connection.space, self.run, reason=reason, inside_ms=inside_ms))
 
-    def give_back(self, sends: Sends, held: str, approval_ms: int) -> None:
+    def give_back(self, sends: OperationRunner, held: str, approval_ms: int) -> None:
         """Give it back unentered: queued again, or held for what `held` names."""
         self._write_end(sends, release(self._context.connection.space, self.run, held=held, approval_ms=approval_ms))
 
-    def _write_end(self, sends: Sends, request: Any) -> None:
+    def _write_end(self, sends: OperationRunner, request: Any) -> None:
         self._context.persistence.write(sends, request, what=f"the end of call {self.run.call}")
 
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol, TypeVar
 from ..tools.handler_result import End, Kind
 from .attempt import Attempt
 from .invoke import enter, enter_async, overrun
-from .persist import Sends
-from .timeouts import Limits
+from .persist import OperationRunner
+from .timeouts import RunLimits
 
 _LOG = logging.getLogger("toolonce.worker")
 T = TypeVar("T")
@@ -48,7 +48,9 @@ class InThread:
         replace: gives the place of a slot's thread to a new one, which first does what it is told.
     """
 
-    def __init__(self, limits: Limits, replace: Callable[[threading.Thread, Callable[[Sends], None]], None]) -> None:
+    def __init__(
+        self, limits: RunLimits, replace: Callable[[threading.Thread, Callable[[OperationRunner], None]], None]
+    ) -> None:
         self._limits = limits
         self._replace = replace
 
@@ -60,7 +62,9 @@ class InThread:
         attempt.late(end)
         raise Abandoned
 
-    def within(self, attempt: Attempt, work: Callable[[], T], give_up: Callable[[Sends], None]) -> tuple[T, bool]:
+    def within(
+        self, attempt: Attempt, work: Callable[[], T], give_up: Callable[[OperationRunner], None]
+    ) -> tuple[T, bool]:
         """What `work` of the user's returns, and whether it came before the attempt's run limit. If not, this thread's
         place has gone to another one, which has done `give_up`, and this one has to end."""
         entry = attempt.entry

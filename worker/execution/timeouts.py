@@ -13,7 +13,7 @@ from collections.abc import Callable
 _LOG = logging.getLogger("toolonce.worker")
 
 
-class Watched:
+class LimitedEntry:
     """One entry under watch: when its limit ends (monotonic seconds), and what is done then."""
 
     __slots__ = ("ends_at", "overrun")
@@ -23,11 +23,11 @@ class Watched:
         self.overrun = overrun
 
 
-class Limits:
+class RunLimits:
     """The entries under watch, and the thread that watches."""
 
     def __init__(self) -> None:
-        self._watched: set[Watched] = set()
+        self._watched: set[LimitedEntry] = set()
         self._wakes_at = float("inf")
         self._changed = threading.Condition()
         self._ended = False
@@ -42,16 +42,16 @@ class Limits:
             self._changed.notify()
         self._thread.join(timeout=2)
 
-    def watch(self, ends_at: float, overrun: Callable[[], None]) -> Watched:
+    def watch(self, ends_at: float, overrun: Callable[[], None]) -> LimitedEntry:
         """Call `overrun`, in the watching thread, unless it is let go before its time."""
-        entry = Watched(ends_at, overrun)
+        entry = LimitedEntry(ends_at, overrun)
         self._watched.add(entry)
         if ends_at < self._wakes_at:
             with self._changed:
                 self._changed.notify()
         return entry
 
-    def let_go(self, entry: Watched) -> None:
+    def let_go(self, entry: LimitedEntry) -> None:
         self._watched.discard(entry)
 
     def _watch(self) -> None:
@@ -64,7 +64,7 @@ class Limits:
             with self._changed:
                 self._wait(now)
 
-    def _tell(self, entry: Watched) -> None:
+    def _tell(self, entry: LimitedEntry) -> None:
         try:
             entry.overrun()
         except Exception:  # no thread to be had, say: the limits of all others still hold

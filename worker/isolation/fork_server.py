@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any, NoReturn
 
 from ...store.model.secret_texts import Secrets
-from ..execution.invoke import Entry, enter, enter_async, enter_reconcile
+from ..execution.invoke import HandlerEntry, enter, enter_async, enter_reconcile
 from ..tools.call import Call
 from ..tools.errors import NotStarted
 from ..tools.handler_result import End
@@ -36,7 +36,7 @@ _REAP_EVERY_S = 1.0
 
 def serve(orders: socket.socket, registry: Registry, worker: int) -> NoReturn:
     """Be the fork server: fork a child process for each socket that comes, until the worker is gone."""
-    children = _Children()
+    children = _ForkedChildren()
     _ignore_stops()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _when_gone(worker, children.end)
@@ -60,7 +60,7 @@ def serve(orders: socket.socket, registry: Registry, worker: int) -> NoReturn:
         os.close(sockets[0])
 
 
-class _Children:
+class _ForkedChildren:
     """The child processes that were forked and not reaped; so no other process can have one of their ids."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def _work(order: dict[str, Any], registry: Registry, channel: PipeChannel) -> En
     values = tool.signature.bind(order["values"])
     assert isinstance(values, dict), "the worker has bound the same arguments"
     secrets = Secrets(tuple(order["secrets"]), tool.has_secrets)
-    entry = Entry(tool, values, Call(**order["call"], channel=channel, secrets=secrets))
+    entry = HandlerEntry(tool, values, Call(**order["call"], channel=channel, secrets=secrets))
     if order["reconcile"]:
         return enter_reconcile(entry, lambda said: asyncio.run(_awaited(said)))
     return asyncio.run(enter_async(entry)) if tool.is_async else enter(entry)

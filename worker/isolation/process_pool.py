@@ -20,7 +20,7 @@ from typing import Any
 
 from ...store.model.errors import StoreError
 from ..execution.attempt import Attempt
-from ..execution.invoke import Entry, overrun
+from ..execution.invoke import HandlerEntry, overrun
 from ..tools.call import Call
 from ..tools.errors import NotStarted
 from ..tools.handler_result import End, Kind
@@ -76,11 +76,11 @@ class ProcessPool:
         """Run the handler in a child process; see `runners.Runner`."""
         return self._run(attempt.entry, _order(attempt.entry, attempt.named))
 
-    def reconcile(self, entry: Entry, named: dict[str, Any]) -> End:
+    def reconcile(self, entry: HandlerEntry, named: dict[str, Any]) -> End:
         """Run the tool's reconcile in a child process; `named` are the arguments as decoded."""
         return self._run(entry, {**_order(entry, named), "reconcile": True})
 
-    def _run(self, entry: Entry, order: dict[str, Any]) -> End:
+    def _run(self, entry: HandlerEntry, order: dict[str, Any]) -> End:
         try:
             pipe = self._new_pipe()
         except OSError as error:
@@ -97,7 +97,7 @@ class ProcessPool:
             socket.send_fds(self._orders, [b"h"], [theirs.fileno()])
         return Pipe(ours.detach())
 
-    def _run_in_child(self, entry: Entry, order: dict[str, Any], pipe: Pipe[Any, Any]) -> End:
+    def _run_in_child(self, entry: HandlerEntry, order: dict[str, Any], pipe: Pipe[Any, Any]) -> End:
         try:
             pid = json.loads(pipe.recv_bytes())["pid"]
         except (EOFError, OSError):
@@ -113,7 +113,7 @@ class ProcessPool:
             _kill(pid)
 
 
-def _order(entry: Entry, named: dict[str, Any]) -> dict[str, Any]:
+def _order(entry: HandlerEntry, named: dict[str, Any]) -> dict[str, Any]:
     call = entry.call
     context = {name: getattr(call, name) for name in _CONTEXT}
     return {
@@ -121,7 +121,7 @@ def _order(entry: Entry, named: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _listen(entry: Entry, pipe: Pipe[Any, Any]) -> End:
+def _listen(entry: HandlerEntry, pipe: Pipe[Any, Any]) -> End:
     """Answer the handler's questions until its end, or its limit.
 
     Raises:
@@ -137,7 +137,7 @@ def _listen(entry: Entry, pipe: Pipe[Any, Any]) -> End:
     return overrun(entry)
 
 
-def _answer(entry: Entry, question: dict[str, Any]) -> dict[str, Any]:
+def _answer(entry: HandlerEntry, question: dict[str, Any]) -> dict[str, Any]:
     channel = entry.call.channel
     try:
         match question["ask"]:

@@ -1,6 +1,6 @@
 """The highest fence that this process has seen; by it a store that has lost writes is found out.
 
-Every claim carries it, and every round of the sweep compares it, so that also an idle process would notice.
+Every claim carries it, and every round of recovery compares it, so that also an idle process would notice.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...store.connections.connection import Connection
-from ...store.operations.fence_watermark import FenceWatermark, high_water
+from ...store.operations.fence_watermark import FenceWatermark, fence_watermark
 
 
-class HighWater(FenceWatermark):
+class ConfirmedWatermark(FenceWatermark):
     """The mark of one worker process.
 
     Args:
@@ -29,7 +29,7 @@ class HighWater(FenceWatermark):
         Raises:
             StoreUnavailable: the server does not answer.
         """
-        fence = connection.run(high_water(connection.space, self.seen))
+        fence = connection.run(fence_watermark(connection.space, self.seen))
         if not self._confirm():
             return False
         self.note(fence)

@@ -17,7 +17,7 @@ from ...store.model.errors import StoreError
 from ...store.model.outcomes import Failure
 from ...store.model.plain import visible
 from ...store.model.states import Operation, State
-from ...store.operations.operators import Done, Seen, Word, resolve, retry
+from ...store.operations.operators import Actor, Decision, Expected, resolve, retry
 from ...store.operations.recovery import ReconcileTask, reconcile, reconcile_later
 from ...store.operations.runs import Run
 from ..execution.prepare import Ready, prepare
@@ -41,7 +41,7 @@ _LOOK_AGAIN_MS = 2_000
 Ask = Callable[[Ready, Run], End]
 
 
-class _Asking:
+class _ReconcileRun:
     """One read-back in its thread. Its end and its limit race for the first word."""
 
     def __init__(self, found: ReconcileTask, limit: float) -> None:
@@ -64,7 +64,7 @@ class ReconcileLoop:
         self._worker = worker
         self._tally = context.tally
         self._ask = ask
-        self._asked: dict[str, _Asking] = {}
+        self._asked: dict[str, _ReconcileRun] = {}
         self._pauses: dict[str, tuple[int, float]] = {}
         self._ended = False
         self._bell = threading.Event()
@@ -110,7 +110,7 @@ class ReconcileLoop:
             return False
         if self._is_too_early(found):
             return True
-        asking = _Asking(found, next(limit_s(tool) for tool in tools if tool.name == found.run.tool))
+        asking = _ReconcileRun(found, next(limit_s(tool) for tool in tools if tool.name == found.run.tool))
         self._asked[found.run.tool] = asking
         threading.Thread(target=self._run, args=(asking,), name="toolonce-reconcile", daemon=True).start()
         return True
@@ -138,7 +138,7 @@ class ReconcileLoop:
             self._asked.pop(name, None)
             self._later(asking.found, f"its reconcile gave no answer within {asking.limit:g} s")
 
-    def _run(self, asking: _Asking) -> None:
+    def _run(self, asking: _ReconcileRun) -> None:
         found, name = asking.found, asking.found.run.tool
         try:
             self._follow(asking)
@@ -150,7 +150,7 @@ class ReconcileLoop:
             del self._asked[name]
         self._bell.set()
 
-    def _follow(self, asking: _Asking) -> None:
+    def _follow(self, asking: _ReconcileRun) -> None:
         found = asking.found
         ready = self._prepare(found.run)
         end = self._ask(ready, found.run) if isinstance(ready, Ready) else ready
@@ -179,15 +179,15 @@ class ReconcileLoop:
 
     def _happened(self, run: Run, ready: Ready, end: End) -> None:
         text, _ = ready.protect((end.result, end.marks), run, self._keyring)
-        self._tell(run, resolve(self._space, _seen(run), text, self._word("it happened"), operation=_RECONCILE))
+        self._tell(run, resolve(self._space, _seen(run), text, self._actor("it happened"), operation=_RECONCILE))
 
     def _absent(self, run: Run, ready: Ready, why: str) -> None:
-        word = self._word(why or "it did not happen")
+        by = self._actor(why or "it did not happen")
         if ready.tool.spec.rerun_absent:
-            self._tell(run, retry(self._space, _seen(run), word, operation=_RECONCILE))
+            self._tell(run, retry(self._space, _seen(run), by, operation=_RECONCILE))
             return
         failure = Failure("did_not_happen", f"read back: the effect did not happen{f': {why}' if why else ''}")
-        self._tell(run, resolve(self._space, _seen(run), failure, word, operation=_RECONCILE))
+        self._tell(run, resolve(self._space, _seen(run), failure, by, operation=_RECONCILE))
 
     def _later(self, found: ReconcileTask, heard: str) -> None:
         wait_ms = _wait_ms(found.asked)
@@ -199,19 +199,19 @@ class ReconcileLoop:
         self._connection.run(reconcile_later(self._space, run.call, wait_ms=wait_ms, heard=heard))
 
     def _tell(self, run: Run, invocation: Any) -> None:
-        done: Done = self._connection.run(invocation)
+        done: Decision = self._connection.run(invocation)
         _LOG.info("call %s was unknown; read back: %s %s", run.call, done.verdict, done.detail)
 
     @property
     def _space(self) -> Any:
         return self._connection.space
 
-    def _word(self, reason: str) -> Word:
-        return Word(actor=f"reconcile/{self._worker}", reason=reason)
+    def _actor(self, reason: str) -> Actor:
+        return Actor(actor=f"reconcile/{self._worker}", reason=reason)
 
 
-def _seen(run: Run) -> Seen:
-    return Seen(run.call, State.UNKNOWN, run.fence)
+def _seen(run: Run) -> Expected:
+    return Expected(run.call, State.UNKNOWN, run.fence)
 
 
 def _wait_ms(times: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...store.model.errors import StoreMisuse
 from ...store.operations.runs import Run
-from ..execution.invoke import Entry, enter_reconcile
+from ..execution.invoke import HandlerEntry, enter_reconcile
 from ..execution.prepare import Ready
 from ..execution.runners import OnLoop
 from ..isolation.process_pool import ProcessPool
@@ -41,7 +41,7 @@ class Reconcilers:
         in a thread cannot be stopped, and its caller has to go on without it."""
         tool, limit = ready.tool, limit_s(ready.tool)
         limit_at = time.monotonic() + limit
-        entry = Entry(tool, ready.values, context_of(run, limit_at, _NothingToBegin(limit_at), ready.secrets))
+        entry = HandlerEntry(tool, ready.values, context_of(run, limit_at, _NothingToBegin(limit_at), ready.secrets))
         if tool.isolation is Isolation.PROCESS:
             return self._processes.reconcile(entry, ready.named)
 

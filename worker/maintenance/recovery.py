@@ -1,7 +1,7 @@
 """Mending what died, as one thread of every worker: the store's recovery steps, retention, and calls held for want of
 a worker like this one.
 
-Decides how often; each step is one bounded script, and any number of workers may sweep at once. Nothing in RQ's own
+Decides how often; each step is one bounded script, and any number of workers may do so at once. Nothing in RQ's own
 state is looked at.
 """
 
@@ -21,7 +21,7 @@ from ...store.model.errors import StoreError, StoreFull
 from ...store.model.states import SETTLED
 from ...store.operations.recovery import Mended, Retention, adopt, forget, steps
 from ..tools.tool import Tool
-from .fence_watermark import HighWater
+from .fence_watermark import ConfirmedWatermark
 
 _LOG = logging.getLogger("toolonce.worker")
 _SLOWEST_S, _FASTEST_MS = 2.0, 10
@@ -31,15 +31,15 @@ _REPEATS = 20
 """Steps of one kind in a row while there is more; then the others get their turn."""
 
 
-class Sweep:
-    """The sweep of one worker."""
+class Maintenance:
+    """Recovery of one worker: a step at a time, in a thread of its own."""
 
     def __init__(
-        self, connection: Connection, worker: str, high_water: HighWater, *, lease_ms: int, retention: Retention
+        self, connection: Connection, worker: str, watermark: ConfirmedWatermark, *, lease_ms: int, retention: Retention
     ) -> None:
         self._connection = connection
         self._worker = worker
-        self._high_water = high_water
+        self._watermark = watermark
         self._grace_ms = min(5_000, lease_ms)
         self._every_s = min(_SLOWEST_S, lease_ms / 4000)
         self._retention = retention
@@ -51,12 +51,12 @@ class Sweep:
         self._ended = False
         self._bell = threading.Event()
         self._next_at = 0.0
-        self._thread = threading.Thread(target=self._sweep_for_ever, name="toolonce-sweep", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="toolonce-maintenance", daemon=True)
 
     def start(
         self, queues: Sequence[str], tools: Iterable[Tool], *, keys: Sequence[str], has_room: Callable[[], bool]
     ) -> None:
-        """Sweep for a worker that serves these queues with these tools, and holds the keys of these ids. It sets held
+        """Begin, for a worker that serves these queues with these tools, and holds the keys of these ids. It sets held
         calls going only while it has room for one."""
         self._queues = tuple(queues)
         self._has_room = has_room
@@ -70,7 +70,7 @@ class Sweep:
         self._thread.join(timeout=5)
 
     def nudge(self, delay_ms: int) -> None:
-        """Something is due then: sweep no later."""
+        """Something is due then: look no later."""
         at = time.monotonic() + delay_ms / 1000
         if at < self._next_at:
             self._next_at = at
@@ -94,13 +94,13 @@ class Sweep:
                     break
         return due
 
-    def _sweep_for_ever(self) -> None:
+    def _run(self) -> None:
         retention_at = 0.0
         while self._wait():
             now = time.monotonic()
             self._next_at = now + self._every_s
             try:
-                enough = self._high_water.compare(self._connection)
+                enough = self._watermark.compare(self._connection)
                 due = self.once(enough_replicas=enough)
                 if due is not None:
                     self.nudge(max(_FASTEST_MS, due))

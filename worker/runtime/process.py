@@ -28,18 +28,18 @@ from ..execution.persist import KEEP_S, Persistence
 from ..execution.replicas import Replicas, Required
 from ..execution.run_session import WorkerContext, interrupt_all
 from ..execution.runners import InThread, OnLoop, Runner
-from ..execution.timeouts import Limits
+from ..execution.timeouts import RunLimits
 from ..execution.unheard import without_texts
 from ..isolation.process_pool import ProcessPool
-from ..maintenance.fence_watermark import HighWater
+from ..maintenance.fence_watermark import ConfirmedWatermark
 from ..maintenance.process_identity import identity
 from ..maintenance.reconcile import ReconcileLoop
 from ..maintenance.reconcilers import Reconcilers
-from ..maintenance.recovery import Sweep
+from ..maintenance.recovery import Maintenance
 from ..tools.registry import Registry
 from ..tools.tool import Isolation
 from .preflight import check_start
-from .queue_reader import Intake
+from .queue_reader import QueueReader
 from .registration import SIGN_OF_LIFE_S, Heart, RegisteredWorker
 from .signals import Signals
 from .slots import Slots
@@ -120,15 +120,17 @@ class Process:
         self._tally = Tally()
         persistence = Persistence(options.keep_s)
         replicas = Replicas(connection, persistence, options.replicas, lease_ms=options.lease_ms)
-        high_water = HighWater(replicas.confirm)
-        self._sweep = Sweep(connection, self.name, high_water, lease_ms=options.lease_ms, retention=options.retention)
+        watermark = ConfirmedWatermark(replicas.confirm)
+        self._maintenance = Maintenance(
+            connection, self.name, watermark, lease_ms=options.lease_ms, retention=options.retention
+        )
         leases = Leases(connection, options.lease_ms)
         self._context = WorkerContext(
-            connection, leases, persistence, replicas, keyring, self._tally, nudge=self._sweep.nudge
+            connection, leases, persistence, replicas, keyring, self._tally, nudge=self._maintenance.nudge
         )
-        intake = Intake(connection, self._queues, self.name, self._tally)
-        self._slots = Slots(self._context, intake, high_water, burst=options.burst)
-        self._limits = Limits()
+        queue_reader = QueueReader(connection, self._queues, self.name, self._tally)
+        self._slots = Slots(self._context, queue_reader, watermark, burst=options.burst)
+        self._limits = RunLimits()
         self._loop = OnLoop()
         self._processes = ProcessPool(registry)
         asking = Reconcilers(self._loop, self._processes)
@@ -147,7 +149,7 @@ class Process:
     def live(self, signals: Signals) -> int:
         """From the first registration to the last."""
         self._processes.open()  # before any thread: it forks
-        self._context.replicas.start(relieved=lambda: self._sweep.nudge(0))
+        self._context.replicas.start(relieved=lambda: self._maintenance.nudge(0))
         registered = RegisteredWorker.create(self._connection, self._queues, self.name)
         registered.identity = self._connection.space.worker_key(self.name), identity()
         registered.stops = self._connection.space.wake_channel(self.name), self._context.leases.nudge
@@ -169,7 +171,9 @@ class Process:
         others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._processes}
         for part in (self._context.leases, self._limits, self._loop, self._reconcile_loop):
             part.start()
-        self._sweep.start(self._queues, self._registry, keys=self._context.keyring.ids, has_room=lambda: self.has_room)
+        self._maintenance.start(
+            self._queues, self._registry, keys=self._context.keyring.ids, has_room=lambda: self.has_room
+        )
         executor = Executor(self._context, self._registry, in_thread, others, wait=self._loop.wait_for)
         self._slots.start(executor, self._options.concurrency)
 
@@ -200,7 +204,7 @@ class Process:
 
     def _stop(self) -> None:
         self._slots.draining.set()
-        self._sweep.stop()
+        self._maintenance.stop()
         self._reconcile_loop.stop()
         self._limits.stop()
         self._loop.stop()

@@ -32,7 +32,7 @@ _FULL_PAUSE_S = 0.25
 """Between looks at an empty queue while the server is over its memory limit."""
 
 
-class Intake:
+class QueueReader:
     """The queues of one worker, as seen by its slots. A slot's home is one queue; idle, it looks at the others too."""
 
     def __init__(self, connection: Connection, queues: Sequence[str], worker: str, tally: Tally) -> None:
@@ -89,19 +89,19 @@ class Intake:
 class QueueCursor:
     """Where one slot asks for work."""
 
-    def __init__(self, intake: Intake, slot: int, link: Link, stopping: threading.Event) -> None:
-        self._intake = intake
+    def __init__(self, reader: QueueReader, slot: int, link: Link, stopping: threading.Event) -> None:
+        self._reader = reader
         self._link = link
         self._stopping = stopping
-        self._home = self._place = slot % len(intake.queues)
+        self._home = self._place = slot % len(reader.queues)
         self._in_a_row = 0
         self._failures = 0
 
     def next(self, *, wait: bool = True) -> Delivery | None:
         """The next pointer; None after a while without one, or without the store. Not waiting, all queues are asked."""
-        for _ in range(1 if wait else len(self._intake.queues)):
+        for _ in range(1 if wait else len(self._reader.queues)):
             try:
-                delivery = self._intake.take(self._place, self._link, wait=wait)
+                delivery = self._reader.take(self._place, self._link, wait=wait)
             except (RedisError, StoreError, OSError) as error:
                 self._pause(error)
                 return None
@@ -115,7 +115,7 @@ class QueueCursor:
         """Stay where there is work, but not for ever away from home; else look at the next queue."""
         self._in_a_row = self._in_a_row + 1 if found and self._place != self._home else 0
         if not found:
-            self._place = (self._place + 1) % len(self._intake.queues)
+            self._place = (self._place + 1) % len(self._reader.queues)
         elif self._in_a_row >= _STAY:
             self._place, self._in_a_row = self._home, 0
 

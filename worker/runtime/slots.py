@@ -18,11 +18,11 @@ from ...store.model.errors import StoreError
 from ...store.operations.runs import Delivery, NotRun
 from ..execution.executor import Executor
 from ..execution.log_context import working_on
-from ..execution.persist import Sends
+from ..execution.persist import OperationRunner
 from ..execution.run_session import RunSession, WorkerContext
 from ..execution.runners import Abandoned
-from ..maintenance.fence_watermark import HighWater
-from .queue_reader import Intake, QueueCursor
+from ..maintenance.fence_watermark import ConfirmedWatermark
+from .queue_reader import QueueCursor, QueueReader
 
 _LOG = logging.getLogger("toolonce.worker")
 _BURST_PAUSE_S = 0.02
@@ -36,12 +36,14 @@ class Slots:
         burst: end when the queues are empty and nothing runs.
     """
 
-    def __init__(self, context: WorkerContext, intake: Intake, high_water: HighWater, *, burst: bool = False) -> None:
+    def __init__(
+        self, context: WorkerContext, queue_reader: QueueReader, watermark: ConfirmedWatermark, *, burst: bool = False
+    ) -> None:
         self.draining = threading.Event()
         self._context = context
-        self._intake = intake
+        self._queue_reader = queue_reader
         self._burst = burst
-        self._high_water = high_water
+        self._watermark = watermark
         self._executor: Executor | None = None
         self._numbers = itertools.count()
         self._threads: set[threading.Thread] = set()
@@ -66,27 +68,27 @@ class Slots:
         """Whether a call that is queued now may be taken at once."""
         return not self.draining.is_set() and len(self._busy) < len(self._threads)
 
-    def replace(self, given_up: threading.Thread, first: Callable[[Sends], None]) -> None:
+    def replace(self, given_up: threading.Thread, first: Callable[[OperationRunner], None]) -> None:
         """Give the place of an overrun thread to a new one. The old one ends when its handler comes back."""
         self._context.tally.abandoned += 1
         self._add(first)
         self._threads.discard(given_up)
         self._busy.discard(given_up)
 
-    def _add(self, first: Callable[[Sends], None] | None) -> None:
+    def _add(self, first: Callable[[OperationRunner], None] | None) -> None:
         number = next(self._numbers)
         thread = threading.Thread(target=self._run, args=(number, first), name=f"toolonce-slot-{number}", daemon=True)
         self._threads.add(thread)
         thread.start()
 
-    def _run(self, number: int, first: Callable[[Sends], None] | None) -> None:
+    def _run(self, number: int, first: Callable[[OperationRunner], None] | None) -> None:
         mark_inside()
         thread = threading.current_thread()
         link = self._context.connection.dedicated()
         try:
             if first:
                 first(link)
-            self._serve(self._intake.open(number, link, self.draining), link, thread)
+            self._serve(self._queue_reader.open(number, link, self.draining), link, thread)
         except Abandoned:
             self._context.tally.abandoned -= 1
         except Exception:
@@ -108,7 +110,7 @@ class Slots:
                 continue
             reach("after_blmove")
             if self.draining.is_set():
-                self._intake.put_back(delivery, link)
+                self._queue_reader.put_back(delivery, link)
                 return
             self._busy.add(thread)
             self._deliver(delivery, link)
@@ -116,7 +118,7 @@ class Slots:
 
     def _deliver(self, delivery: Delivery, link: Link) -> None:
         try:
-            session = RunSession.claim(self._context, delivery, link, seen_fence=self._high_water.seen)
+            session = RunSession.claim(self._context, delivery, link, seen_fence=self._watermark.seen)
         except StoreError as error:
             _LOG.warning("call %s: %s", delivery.call, error)
             return
@@ -124,7 +126,7 @@ class Slots:
             self._not_run(delivery, session)
             return
         if session.is_remembered:
-            self._high_water.note(session.run.fence)
+            self._watermark.note(session.run.fence)
         reach("after_claim")
         assert self._executor
         with working_on(session.run):

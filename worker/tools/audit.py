@@ -24,7 +24,7 @@ DEFAULT_FANOUT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ToolFinding:
     """One thing to know about a tool; `level` is ``ok``, ``note`` or ``risk``."""
 
     tool: str
@@ -46,7 +46,7 @@ class Verdict:
     parallel_safe: bool
     needs_order: bool
     forwards_key: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[ToolFinding, ...]
 
     @property
     def is_risky(self) -> bool:
@@ -88,36 +88,38 @@ def _judge(tool: Tool, names: set[str], fanout: int, rules: Rules) -> Verdict:
     )  # fmt: skip
     unknown = [name for name in spec.after if name not in names]
     if unknown:
-        findings += (Finding(spec.name, "risk", f"comes after {', '.join(unknown)}, which this registry lacks"),)
+        findings += (ToolFinding(spec.name, "risk", f"comes after {', '.join(unknown)}, which this registry lacks"),)
     if rules.lack_a_hook:
-        findings += (Finding(spec.name, "risk", "leaves its approval to a hook, and there is none: no worker starts"),)
-    return Verdict(spec, safe, not safe, forwards, findings or (Finding(spec.name, "ok", "nothing to say"),))
+        findings += (
+            ToolFinding(spec.name, "risk", "leaves its approval to a hook, and there is none: no worker starts"),
+        )
+    return Verdict(spec, safe, not safe, forwards, findings or (ToolFinding(spec.name, "ok", "nothing to say"),))
 
 
-def _parallel(spec: ToolSpec, *, safe: bool) -> tuple[Finding, ...]:
+def _parallel(spec: ToolSpec, *, safe: bool) -> tuple[ToolFinding, ...]:
     if safe:
         return ()
     text = "changes things and may run in parallel with itself: declare order_by, or concurrency=1"
-    return (Finding(spec.name, "note", text),)
+    return (ToolFinding(spec.name, "note", text),)
 
 
-def _limits(spec: ToolSpec, fanout: int) -> tuple[Finding, ...]:
+def _limits(spec: ToolSpec, fanout: int) -> tuple[ToolFinding, ...]:
     """Calls that wait for others of their turn do so within the queue deadline."""
     rounds = -(-fanout // spec.concurrency) if spec.concurrency else 1
     if spec.order_by:
         rounds = fanout  # all of them may touch the same thing
     if not spec.timeout_ms:
-        return (Finding(spec.name, "note", "has no run limit: a hung handler holds its slot for ever"),)
+        return (ToolFinding(spec.name, "note", "has no run limit: a hung handler holds its slot for ever"),)
     if (rounds - 1) * spec.timeout_ms > spec.deadline_ms:
         last = f"{(rounds - 1) * spec.timeout_ms / 1000:g} s"
         text = (
             f"{fanout} calls of one turn: the last may wait {last}, past its deadline of {spec.deadline_ms / 1000:g} s"
         )
-        return (Finding(spec.name, "risk", text),)
+        return (ToolFinding(spec.name, "risk", text),)
     return ()
 
 
-def _cost(tool: Tool) -> tuple[Finding, ...]:
+def _cost(tool: Tool) -> tuple[ToolFinding, ...]:
     """Patterns without a bound, and references without an end, are refused at registration already."""
     keyword = find_multiplying_choice(tool.spec.schema)
     if keyword is None and tool.signature.ways < 2:
@@ -126,10 +128,10 @@ def _cost(tool: Tool) -> tuple[Finding, ...]:
         f"its arguments hold choices ({keyword or 'unions'}) that lead back to themselves: each level multiplies the "
         "cost of judging, and deeply nested arguments are refused as too_costly; choose by a tag, or not again inside"
     )
-    return (Finding(tool.name, "note", text),)
+    return (ToolFinding(tool.name, "note", text),)
 
 
-def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
+def _clearing(tool: Tool, *, forwards: bool) -> tuple[ToolFinding, ...]:
     """A mutating call may become unknown; who could tell then what happened?"""
     if tool.spec.rerun_absent:
         return (_rerunning(tool, forwards=forwards),)
@@ -137,18 +139,18 @@ def _clearing(tool: Tool, *, forwards: bool) -> tuple[Finding, ...]:
         return ()
     if tool.spec.effect is Effect.IDEMPOTENT and not forwards:
         text = "is called idempotent, but its handler mentions no idempotency key; is it so by nature?"
-        return (Finding(tool.name, "note", text),)
+        return (ToolFinding(tool.name, "note", text),)
     if tool.spec.effect is Effect.MUTATING and not forwards:
         text = "has neither a reconcile nor a key that downstream sees: an unknown call needs a person"
-        return (Finding(tool.name, "risk", text),)
+        return (ToolFinding(tool.name, "risk", text),)
     return ()
 
 
-def _rerunning(tool: Tool, *, forwards: bool) -> Finding:
+def _rerunning(tool: Tool, *, forwards: bool) -> ToolFinding:
     if not tool.reconciler:
-        return Finding(tool.name, "risk", "says rerun_absent and has no reconcile that could find nothing")
+        return ToolFinding(tool.name, "risk", "says rerun_absent and has no reconcile that could find nothing")
     text = "runs again what its reconcile does not find: a paused attempt that goes on later is a second effect"
-    return Finding(
+    return ToolFinding(
         tool.name, "note" if forwards else "risk", text if forwards else f"{text}; forward the key or the fence"
     )
 

@@ -17,7 +17,7 @@ from ...views import render
 from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
-    from ....store.operations.queries import Row
+    from ....store.operations.queries import PageRow
     from ...options.parser import Subparsers
 
 EXAMPLES = """
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: PageRow) -> dict[str, Any]:
     """A row for programs; times are ms of Redis time."""
     fields = row.fields.typed(PAGE_FIELDS)
     if row.fields.cancel_requested:
@@ -74,14 +74,14 @@ def _show(found: Listing, now: int, place: str, *, digits: int) -> None:
         render.say(f"there may be more: --cursor {found.next}")
 
 
-def _cells(row: Row, now: int, *, digits: int) -> tuple[object, ...]:
+def _cells(row: PageRow, now: int, *, digits: int) -> tuple[object, ...]:
     got = row.fields
     shown = row.key[:digits]
     since = render.age(now - row.entered_at)
     return shown, render.state(row.state), since, got.tool, got.scope, got.attempt, _known(row)
 
 
-def _known(row: Row) -> str:
+def _known(row: PageRow) -> str:
     error = json.loads(row.fields.error or "null")
     if row.state.is_settled or row.state == "unknown":
         return render.brief(f"{error['code']}: {error['message']}") if error else ""

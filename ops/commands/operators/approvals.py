@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ....store.model.states import State
-from ....store.operations.operators import Done, Question, Word, approve, deny
+from ....store.operations.operators import Actor, Decision, Question, approve, deny
 from ...options import actor, selection
 from ...options.parser import add_json, command
 from ...options.selection import Plan
@@ -47,11 +47,11 @@ def run(args: argparse.Namespace) -> int:
             _show_arguments(args, plans)
             selection.confirm(args, "let them run?")
 
-        def act(one: Plan, word: Word) -> Done:
+        def act(one: Plan, by: Actor) -> Decision:
             shown = Question(one.call.fields.reason, one.call.fence)
-            return connection.run(decide(connection.space, one.call.key, one.call.fields.ikey, word, shown=shown))
+            return connection.run(decide(connection.space, one.call.key, one.call.fields.ikey, by, shown=shown))
 
-        return selection.carry_out(args, plans, act, word=actor.word_of(args))
+        return selection.carry_out(args, plans, act, by=actor.actor_of(args))
 
 
 def plan(call: Record, decision: str) -> Plan:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ....store.model.states import State
-from ....store.operations.operators import Done, Seen, Word, cancel
+from ....store.operations.operators import Actor, Decision, Expected, cancel
 from ...options import actor, selection
 from ...options.parser import add_json, command
 from ...options.selection import Plan
@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         plans = [plan(call) for call in selection.records(args, connection, CANCELLABLE)]
 
-        def act(one: Plan, word: Word) -> Done:
-            return connection.run(cancel(connection.space, Seen(one.call.key, one.call.state, one.call.fence), word))
+        def act(one: Plan, by: Actor) -> Decision:
+            return connection.run(cancel(connection.space, Expected(one.call.key, one.call.state, one.call.fence), by))
 
-        return selection.carry_out(args, plans, act, word=actor.word_of(args))
+        return selection.carry_out(args, plans, act, by=actor.actor_of(args))
 
 
 def plan(call: Record) -> Plan:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ....store.connections.memory_watermark import Memory, read_memory
 from ....store.model.outcomes import Failure
 from ....store.model.states import SETTLED, State
-from ....store.operations.operators import Done, Seen, Word, resolve
+from ....store.operations.operators import Actor, Decision, Expected, resolve
 from ....store.operations.recovery import purge
 from ...errors import Usage
 from ...options import actor, selection
@@ -51,11 +51,11 @@ def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         plans = [plan(call, force=args.force) for call in selection.records(args, connection, states)]
 
-        def act(one: Plan, word: Word) -> Done:
-            return _forget(connection, one.call, word)
+        def act(one: Plan, by: Actor) -> Decision:
+            return _forget(connection, one.call, by)
 
         before = read_memory(connection)
-        code = selection.carry_out(args, plans, act, word=actor.word_of(args))
+        code = selection.carry_out(args, plans, act, by=actor.actor_of(args))
         if not args.dry_run and (line := freed(before, read_memory(connection))):
             render.say(line)
         return code
@@ -81,11 +81,11 @@ def plan(call: Record, *, force: bool) -> Plan:
     return Plan(call, True, "would be forgotten")
 
 
-def _forget(connection: Connection, call: Record, word: Word) -> Done:
+def _forget(connection: Connection, call: Record, by: Actor) -> Decision:
     if call.state is State.UNKNOWN:
         given_up = Failure("purged", "given up by an operator; nobody knows whether it happened")
-        done = connection.run(resolve(connection.space, Seen(call.key, call.state, call.fence), given_up, word))
+        done = connection.run(resolve(connection.space, Expected(call.key, call.state, call.fence), given_up, by))
         if done.refused:
             return done
     (said,) = connection.run(purge(connection.space, [call.key]))
-    return Done("changed", "open") if said == "open" else Done(said)
+    return Decision("changed", "open") if said == "open" else Decision(said)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ....store.model.states import State
 from ....store.operations.operation import Invocation
-from ....store.operations.operators import Done, Seen, Word, accept_call, accept_loss
+from ....store.operations.operators import Actor, Decision, Expected, accept_call, accept_loss
 from ....store.operations.queries import Record, stats
 from ....store.operations.recovery import Mended, reclaim, repush, tick
 from ...errors import Usage
@@ -121,11 +121,11 @@ def _accept_calls(args: argparse.Namespace, connection: Connection) -> int:
     """The flag stands, and other calls stay held."""
     plans = [_plan(found) for found in selection.records(args, connection, (State.HELD,))]
 
-    def act(plan: selection.Plan, word: Word) -> Done:
-        seen = Seen(plan.call.key, plan.call.state, plan.call.fence)
-        return connection.run(accept_call(connection.space, seen, word))
+    def act(plan: selection.Plan, by: Actor) -> Decision:
+        expected = Expected(plan.call.key, plan.call.state, plan.call.fence)
+        return connection.run(accept_call(connection.space, expected, by))
 
-    return selection.carry_out(args, plans, act, word=actor.word_of(args))
+    return selection.carry_out(args, plans, act, by=actor.actor_of(args))
 
 
 def _plan(found: Record) -> selection.Plan:
@@ -138,9 +138,9 @@ def _accept(args: argparse.Namespace, connection: Connection) -> dict[str, int]:
     selection.confirm(
         args, "calls whose records were lost may run a second time; have you compared with the systems behind?"
     )
-    word, freed, stood = actor.word_of(args), 0, False
+    by, freed, stood = actor.actor_of(args), 0, False
     while True:
-        flag, now_freed, left = connection.run(accept_loss(connection.space, word))
+        flag, now_freed, left = connection.run(accept_loss(connection.space, by))
         stood, freed = stood or flag, freed + now_freed
         if not left:
             return {"store_went_back": int(stood), "calls_freed": freed}

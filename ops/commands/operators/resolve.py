@@ -12,7 +12,7 @@ from ....store.model.outcomes import Failure
 from ....store.model.plain import whole_text
 from ....store.model.sealing import Sealer
 from ....store.model.states import State
-from ....store.operations.operators import Seen, resolve
+from ....store.operations.operators import Expected, resolve
 from ....store.operations.tools import published
 from ...errors import NotDone, Usage
 from ...options import actor
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     value = None if args.succeeded is None else _value(args.succeeded)
     with open_store(args) as connection:
         found = get_record(connection, args.key)
-        word = actor.without_secrets(actor.word_of(args), found)
+        by = actor.without_secrets(actor.actor_of(args), found)
         verdict = _failed(found, args.failed) if args.succeeded is None else _stored(connection, found, value)
         # A word given twice under one request id is answered as before, whatever the state is by now.
         if not _is_in_doubt(found) and not args.request_id:
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
                 f"not done: call {found.key} is {found.state}{_by(found)}; only calls that are unknown, or held since "
                 "the store went back, are resolved"
             )
-        seen = Seen(found.key, found.state if _is_in_doubt(found) else State.UNKNOWN, found.fence)
-        done = actor.require_done(connection.run(resolve(connection.space, seen, verdict, word)), found.key)
+        expected = Expected(found.key, found.state if _is_in_doubt(found) else State.UNKNOWN, found.fence)
+        done = actor.require_done(connection.run(resolve(connection.space, expected, verdict, by)), found.key)
     if args.json:
         render.show_json({"key": found.key, "verdict": done.verdict, "state": done.detail})
     else:

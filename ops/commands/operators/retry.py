@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....store.model.specs import Effect, Published, ToolSpec
 from ....store.model.states import State
-from ....store.operations.operators import Done, Seen, Word, retry
+from ....store.operations.operators import Actor, Decision, Expected, retry
 from ....store.operations.tools import published
 from ....store.schema.validation import validate
 from ...errors import Usage
@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
             question = "some of these may have happened already and would happen twice; run them again?"
             selection.confirm(args, question)
 
-        def act(one: Plan, word: Word) -> Done:
-            return connection.run(retry(connection.space, Seen(one.call.key, one.call.state, one.call.fence), word))
+        def act(one: Plan, by: Actor) -> Decision:
+            return connection.run(retry(connection.space, Expected(one.call.key, one.call.state, one.call.fence), by))
 
-        return selection.carry_out(args, plans, act, word=actor.word_of(args))
+        return selection.carry_out(args, plans, act, by=actor.actor_of(args))
 
 
 def plan(call: Record, specs: Published) -> Plan:

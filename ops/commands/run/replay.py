@@ -14,7 +14,7 @@ from ....store.model.keyring import Keyring
 from ....store.model.sealing import Sealer
 from ....store.model.states import State
 from ....store.operations.admission import Identified, lookup
-from ....stream.harness.submission import Terms, asked_of, identified, usable_turn_id
+from ....stream.harness.submission import SubmissionTerms, asked_of, identified, usable_turn_id
 from ...errors import Usage
 from ...exit_codes import ExitCode
 from ...options import selection
@@ -41,7 +41,7 @@ STEP = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReplayAnswer:
     """What a repeat of one call is told: ``replay``, ``open``, ``conflict`` or ``new``."""
 
     word: str
@@ -77,9 +77,9 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.DONE if all(answer.word == "replay" for answer in answers) else ExitCode.ENDED_BADLY
 
 
-def _turns(args: argparse.Namespace, connection: Connection, turns: list[TurnResult]) -> list[Answer]:
-    terms = Terms(connection.space, args.scope, keyring=Keyring.from_environment())
-    answers: list[Answer] = []
+def _turns(args: argparse.Namespace, connection: Connection, turns: list[TurnResult]) -> list[ReplayAnswer]:
+    terms = SubmissionTerms(connection.space, args.scope, keyring=Keyring.from_environment())
+    answers: list[ReplayAnswer] = []
     for turn in turns:
         calls = asked_of(turn)
         found = identified(terms, usable_turn_id(args.turn_id, turn.turn_id), calls)
@@ -87,7 +87,7 @@ def _turns(args: argparse.Namespace, connection: Connection, turns: list[TurnRes
     return answers
 
 
-def _stored(args: argparse.Namespace, connection: Connection) -> list[Answer]:
+def _stored(args: argparse.Namespace, connection: Connection) -> list[ReplayAnswer]:
     """Each call is asked for again with its stored arguments, under the keys of today."""
     keyring, answers = Keyring.from_environment(), []
     batch: list[tuple[str, Identified]] = []
@@ -116,12 +116,12 @@ def _identity(call: Record, keyring: Keyring) -> Identified:
     return Identified(call.key, keyring.fingerprints(tool, arguments))
 
 
-def _asked(connection: Connection, calls: list[tuple[str, Identified]]) -> list[Answer]:
+def _asked(connection: Connection, calls: list[tuple[str, Identified]]) -> list[ReplayAnswer]:
     if not calls:
         return []
     known = connection.run(lookup(connection.space, [identity for _, identity in calls]))
     return [
-        Answer(_word(outcome), identity.key, tool, outcome)
+        ReplayAnswer(_word(outcome), identity.key, tool, outcome)
         for (tool, identity), outcome in zip(calls, known, strict=True)
     ]
 
@@ -134,7 +134,7 @@ def _word(outcome: Outcome | None) -> str:
     return "replay" if outcome.settled else "open"
 
 
-def _show(answers: list[Answer], place: str) -> None:
+def _show(answers: list[ReplayAnswer], place: str) -> None:
     meanings = {"new": "would run", "open": "is on its way or in doubt: the same call is waited for"}
     rows = [
         (

@@ -12,7 +12,7 @@ from ....worker.tools.loading import load_registry
 from ...errors import Usage
 from ...options.durations import milliseconds, seconds
 from ...options.parser import command, filled
-from ...options.settings import LONG_PATIENCE, Settings, open_store
+from ...options.settings import LONG_PATIENCE, StoreSettings, open_store
 from ...views import logs
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def work(args: argparse.Namespace, connection: Connection, registry: Registry, *
             lease_ms=args.lease,
             grace_s=args.grace,
             burst=burst,
-            durability=Settings.of(args).durability,
+            durability=StoreSettings.of(args).durability,
             name=args.name or "",
             retention=retention(args.keep, args.keep_marks),
             replicas=args.replicas,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings, text, without
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
@@ -106,7 +106,7 @@ class AnthropicReader(DialectReader):
     def counted(self) -> list[OpenCall]:
         return [block.call for block in self._blocks[self._last_fallback() :] if block.call]
 
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         content = []
         for block in self._blocks:
             if block.call is None:

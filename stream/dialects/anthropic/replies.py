@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....store.model.parts import FilePart, ImagePart, Part
-from ...replies.answers import Answer, text_of
+from ...replies.answers import CallReply, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, with_ids
 
@@ -35,11 +35,11 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
     return echo(blocks, ())
 
 
-def results(answers: Sequence[Answer]) -> list[Message]:
+def results(answers: Sequence[CallReply]) -> list[Message]:
     return [{"role": "user", "content": [_result(answer) for answer in answers]}] if answers else []
 
 
-def _result(answer: Answer) -> Message:
+def _result(answer: CallReply) -> Message:
     block: Message = {"type": "tool_result", "tool_use_id": answer.call_id, "content": _content(answer)}
     if answer.is_error:
         block["is_error"] = True
@@ -48,7 +48,7 @@ def _result(answer: Answer) -> Message:
     return block
 
 
-def _content(answer: Answer) -> str | list[Message]:
+def _content(answer: CallReply) -> str | list[Message]:
     blocks = [_block(part) for part in answer.parts]
     if answer.is_error or all(block["type"] == "text" for block in blocks):
         return answer.text

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings, text
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
@@ -65,7 +65,7 @@ class ConverseReader(DialectReader):
             return "stop reason stop_sequence beside calls"
         return None
 
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         content: list[Frame] = []
         for _, block in sorted(self._blocks.items()):
             if block.call is None:

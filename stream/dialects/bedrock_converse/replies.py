@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....store.model.parts import FilePart, ImagePart, JsonPart, Part, TextPart
-from ...replies.answers import Answer, text_of
+from ...replies.answers import CallReply, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall
 
@@ -47,7 +47,7 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
     return [{"role": "assistant", "content": blocks}] if blocks else []
 
 
-def results(answers: Sequence[Answer]) -> list[Message]:
+def results(answers: Sequence[CallReply]) -> list[Message]:
     return [{"role": "user", "content": [_result(answer) for answer in answers]}] if answers else []
 
 
@@ -84,7 +84,7 @@ def _name(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "_"
 
 
-def _result(answer: Answer) -> Message:
+def _result(answer: CallReply) -> Message:
     parts = (TextPart(answer.text),) if answer.is_error else answer.parts
     content = [_block(part) for part in parts] or [_text("")]
     failed = {"status": "error"} if answer.is_error else {}

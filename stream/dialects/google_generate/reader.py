@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings, text, without
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
@@ -66,7 +66,7 @@ class GenerateReader(DialectReader):
     def contradiction(self, calls: int) -> str | None:
         return None  # STOP fits to any number of calls
 
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         parts: list[Frame] = []
         words: list[str] = []
         for part, call in self._parts:
@@ -116,7 +116,7 @@ def _as_part(words: list[str]) -> list[Frame]:
     return [{"text": joined(words)}] if any(words) else []
 
 
-def _sent_back(part: Frame, call: OpenCall | None, settled: Settled) -> Frame:
+def _sent_back(part: Frame, call: OpenCall | None, settled: AssembledCalls) -> Frame:
     if call is None:
         return part
     about: Frame = {"id": call.call_id} if call.call_id is not None else {}

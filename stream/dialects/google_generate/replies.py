@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....store.model.parts import FilePart, ImagePart, JsonPart, Part
-from ...replies.answers import Answer, json_text, text_of
+from ...replies.answers import CallReply, json_text, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall
 
@@ -38,7 +38,7 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
     return [{"role": "model", "parts": parts}] if parts else []
 
 
-def results(answers: Sequence[Answer]) -> list[Message]:
+def results(answers: Sequence[CallReply]) -> list[Message]:
     return [{"role": "user", "parts": [_result(answer) for answer in answers]}] if answers else []
 
 
@@ -47,7 +47,7 @@ def _call(call: WrittenCall, *, first: bool) -> Message:
     return {"functionCall": function} | ({"thoughtSignature": _FOREIGN} if first else {})
 
 
-def _result(answer: Answer) -> Message:
+def _result(answer: CallReply) -> Message:
     media = [part for part in answer.parts if _is_shown(part) and not answer.is_error]
     told = [part for part in answer.parts if part not in media]
     response = {"error": answer.text} if answer.is_error else {"output": _output(told)}

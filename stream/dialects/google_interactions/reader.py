@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings, text, without
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
@@ -85,7 +85,7 @@ class InteractionsReader(DialectReader):
             return "status completed beside calls"
         return None
 
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         steps = []
         for _, step in sorted(self._steps.items()):
             if step.call is None:

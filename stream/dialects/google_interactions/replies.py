@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....store.model.parts import FilePart, ImagePart, Part
-from ...replies.answers import Answer, text_of
+from ...replies.answers import CallReply, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, with_ids
 
@@ -28,16 +28,16 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
     ]
 
 
-def results(answers: Sequence[Answer]) -> list[Message]:
+def results(answers: Sequence[CallReply]) -> list[Message]:
     return [_result(answer) for answer in answers]
 
 
-def _result(answer: Answer) -> Message:
+def _result(answer: CallReply) -> Message:
     step: Message = {"type": "function_result", "call_id": answer.call_id, "name": answer.tool}
     return step | {"result": _content(answer)} | ({"is_error": True} if answer.is_error else {})
 
 
-def _content(answer: Answer) -> str | list[Message]:
+def _content(answer: CallReply) -> str | list[Message]:
     contents = [_part(part) for part in answer.parts]
     return answer.text if all(content["type"] == "text" for content in contents) else contents
 

@@ -5,7 +5,7 @@ Decides to which call an entry belongs, by the rules of the policy. Must not kno
 
 from __future__ import annotations
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import Frame, mapping, without
 from ...turns.turn import Kind
 from ...turns.turn_builder import OpenCall, OpenTurn
@@ -70,7 +70,7 @@ class ChatCalls:
         self._legacy.add(piece.get("arguments"))
         self._check_forms()
 
-    def describe(self, message: Frame, settled: Settled) -> None:
+    def describe(self, message: Frame, settled: AssembledCalls) -> None:
         """Put the calls into the message that goes back."""
         entries = [_entry(slot, settled) for slot in self._slots if slot.call is not None and slot.call in settled]
         if entries:
@@ -184,7 +184,7 @@ def _late_id(slot: _Slot, name: object) -> bool:
     return slot.id is None and call is not None and (call.name in ("", name) or not call.pieces)
 
 
-def _entry(slot: _Slot, settled: Settled) -> Frame:
+def _entry(slot: _Slot, settled: AssembledCalls) -> Frame:
     assert slot.call is not None
     call = slot.call
     tag = "custom" if call.kind == "custom" else "function"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings, text
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenTurn
@@ -76,7 +76,7 @@ class ChatReader(DialectReader):
         promised = next((reason for reason in self._reasons if reason in _PROMISE_CALLS), None)
         return f"finish reason {promised} without a call" if promised and calls == 0 else None
 
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         message: Frame = {"role": "assistant", "content": self.turn.text or None}
         for member, pieces in self._echo.items():
             message[member] = pieces if _ECHOED[member] is list else "".join(pieces)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...replies.answers import Answer, json_text
+from ...replies.answers import CallReply, json_text
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall
 
@@ -28,7 +28,7 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
     return [message | ({"tool_calls": [_call(call) for call in calls]} if calls else {})]
 
 
-def results(answers: Sequence[Answer]) -> list[Message]:
+def results(answers: Sequence[CallReply]) -> list[Message]:
     return [_result(answer) for answer in answers]
 
 
@@ -46,7 +46,7 @@ def _call(call: WrittenCall) -> Message:
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _result(answer: Answer) -> Message:
+def _result(answer: CallReply) -> Message:
     if answer.echo.get("legacy"):
         return {"role": "function", "name": answer.tool, "content": answer.text}
     return {"role": "tool", "tool_call_id": answer.call_id, "content": answer.text}

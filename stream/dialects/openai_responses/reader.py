@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from ...turns.assembly import Settled
+from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings
 from ...turns.turn import Dialect, Kind, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
@@ -70,7 +70,7 @@ class ResponsesReader(DialectReader):
         odd = next((slot.status for slot in self._items.calls() if slot.status is not None), None)
         return f"a call whose item says {odd}" if odd is not None else None
 
-    def assistant(self, settled: Settled) -> list[Frame]:
+    def assistant(self, settled: AssembledCalls) -> list[Frame]:
         items = []
         for item, slot in self._items.complete():
             if slot is None or slot.call is None:

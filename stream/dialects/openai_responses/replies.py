@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....store.model.parts import FilePart, ImagePart, Part
-from ...replies.answers import Answer, json_text, text_of
+from ...replies.answers import CallReply, json_text, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, with_ids
 
@@ -27,7 +27,7 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
     return said + [_call(call) for call in calls]
 
 
-def results(answers: Sequence[Answer]) -> list[Message]:
+def results(answers: Sequence[CallReply]) -> list[Message]:
     return [_result(answer) for answer in answers]
 
 
@@ -38,7 +38,7 @@ def _call(call: WrittenCall) -> Message:
     return {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": arguments}
 
 
-def _result(answer: Answer) -> Message:
+def _result(answer: CallReply) -> Message:
     custom = answer.kind == "custom"
     kind = "custom_tool_call_output" if custom else "function_call_output"
     item: Message = {"type": kind, "call_id": answer.call_id, "output": _output(answer)}
@@ -46,7 +46,7 @@ def _result(answer: Answer) -> Message:
     return item | {name: answer.echo[name] for name in echoed if answer.echo.get(name) is not None}
 
 
-def _output(answer: Answer) -> str | list[Message]:
+def _output(answer: CallReply) -> str | list[Message]:
     contents = [_content(part) for part in answer.parts]
     if all(content["type"] == "input_text" for content in contents):
         return answer.text

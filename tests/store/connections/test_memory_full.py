@@ -101,7 +101,9 @@ def test_on_a_full_server_what_runs_is_renewed_settled_given_back_and_reclaimed(
     assert scene.retry_later(look_a, delay_ms=1) == "queued"
     assert scene.release(look_b) == "queued"
     assert scene.resolve(unknown.call) == "resolved"
-    assert scene.run(operators.cancel(scene.space, operators.Seen(look_b.call), scene.word())).verdict == "cancelled"
+    assert (
+        scene.run(operators.cancel(scene.space, operators.Expected(look_b.call), scene.word())).verdict == "cancelled"
+    )
     server_side = scene.store.redis
     server_side.config_set("maxmemory", 0)  # the test's clock is a key and needs memory to move
     scene.store.advance(LEASE_MS)

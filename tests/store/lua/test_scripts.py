@@ -14,7 +14,7 @@ OPERATIONS = names()
 # These must go through when Redis is full: they do and end admitted work, or let people end it.
 ALLOWED_WHEN_FULL = {
     "accept_loss", "adopt", "reconcile_later", "begin", "cancel", "claim", "decide", "declare", "deliver", "forget",
-    "forget_inbox", "high_water", "interrupt", "limit", "defer_reconcile", "publish", "purge", "quarantine",
+    "forget_inbox", "fence_watermark", "interrupt", "limit", "defer_reconcile", "publish", "purge", "quarantine",
     "reconcile", "reclaim", "release", "renew", "replicas", "repush", "resolve", "settle", "take", "tick", "watermark",
 }  # fmt: skip
 

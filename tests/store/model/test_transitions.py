@@ -8,16 +8,16 @@ import pytest
 
 from tests.support.moves import MOVES, cancelled, denied, expired, failed, held, queued, running, succeeded, unknown
 from tests.support.scene import LEASE_MS, Scene, spec
-from toolonce.store.model.states import TABLE, Operation, Row, State, targets
+from toolonce.store.model.states import TABLE, Operation, State, Transition, targets
 from toolonce.store.operations import operators, recovery, runs
-from toolonce.store.operations.operators import Seen
+from toolonce.store.operations.operators import Expected
 from toolonce.store.operations.runs import Run
 from toolonce.store.operations.tools import publish
 
 
-def row_of(key: tuple[str | None, str, str]) -> Row:
+def row_of(key: tuple[str | None, str, str]) -> Transition:
     source, operation, target = key
-    return Row(State(source) if source else None, Operation(operation), State(target))
+    return Transition(State(source) if source else None, Operation(operation), State(target))
 
 
 def test_a_way_is_known_for_every_row_of_the_table() -> None:
@@ -145,7 +145,7 @@ def test_an_attempt_ends_only_in_the_states_that_the_table_names(scene: Scene, s
 def test_an_operator_who_saw_another_fence_changes_nothing(scene: Scene) -> None:
     run = scene.start()
     scene.lose(run)
-    stale = Seen(run.call, State.UNKNOWN, run.fence - 1)
+    stale = Expected(run.call, State.UNKNOWN, run.fence - 1)
     for invocation in (
         operators.retry(scene.space, stale, scene.word()),
         operators.resolve(scene.space, stale, "1", scene.word()),

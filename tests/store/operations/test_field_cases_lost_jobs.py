@@ -105,7 +105,7 @@ def test_a_record_that_vanished_under_a_running_call_is_noticed_at_its_end(store
         if ":test:" not in key:
             store.redis.delete(key)
     assert scene.run(execution.renew(scene.space, [run], lease_ms=LEASE_MS)) == ("lost",)
-    assert scene.settle(run, 1) == execution.Settled("gone")
+    assert scene.settle(run, 1) == execution.SettleAnswer("gone")
     call = scene.submit()
     assert scene.claim(run.idempotency_key, seen=run.fence) == NotRun("held", "store_went_back")
     assert scene.state(call) is State.HELD

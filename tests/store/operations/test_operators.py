@@ -10,7 +10,7 @@ from tests.support.scene import BROKEN, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, runs
 from toolonce.store.operations.operation import Invocation
-from toolonce.store.operations.operators import Done, Seen, Word
+from toolonce.store.operations.operators import Actor, Decision, Expected
 from toolonce.store.operations.recovery import Retention, forget
 
 READ = spec("look", "read")
@@ -105,7 +105,7 @@ def test_two_operators_who_saw_the_same_call_cause_one_run(scene: Scene) -> None
     assert len(scene.queued_jobs()) == 1
 
 
-def words(scene: Scene, call: str, seen: Seen) -> dict[str, Callable[[Word], Invocation[Done]]]:
+def words(scene: Scene, call: str, seen: Expected) -> dict[str, Callable[[Actor], Invocation[Decision]]]:
     ikey = scene.record(call).stored["ikey"]
     return {
         "approve": lambda word: operators.approve(scene.space, call, ikey, word),
@@ -139,13 +139,13 @@ def test_a_request_id_counts_for_one_operation_on_one_call_only(scene: Scene) ->
     ikeys = [scene.record(call).stored["ikey"] for call in (first, second)]
     assert scene.run(operators.approve(scene.space, first, ikeys[0], word)).verdict == "approved"
     assert scene.run(operators.deny(scene.space, second, ikeys[1], word)).verdict == "denied"
-    assert scene.run(operators.cancel(scene.space, Seen(first), word)).verdict == "cancelled"
+    assert scene.run(operators.cancel(scene.space, Expected(first), word)).verdict == "cancelled"
 
 
 def test_a_word_without_a_request_id_gets_one_so_that_a_lost_reply_changes_nothing(scene: Scene) -> None:
     call = scene.submit()
-    invocation = operators.cancel(scene.space, scene.seen(call), Word("alice"))
-    assert scene.run(invocation) == scene.run(invocation) == Done("cancelled")
+    invocation = operators.cancel(scene.space, scene.seen(call), Actor("alice"))
+    assert scene.run(invocation) == scene.run(invocation) == Decision("cancelled")
 
 
 def test_cancel_stops_what_waits_and_asks_what_runs(scene: Scene) -> None:
@@ -162,7 +162,7 @@ def test_cancel_stops_what_waits_and_asks_what_runs(scene: Scene) -> None:
 def test_cancel_of_what_is_at_rest_says_what_it_is(scene: Scene) -> None:
     run = scene.start()
     scene.settle(run, 1)
-    done = scene.run(operators.cancel(scene.space, Seen(run.call), scene.word()))
+    done = scene.run(operators.cancel(scene.space, Expected(run.call), scene.word()))
     assert (done.verdict, done.detail) == ("changed", "succeeded")
     assert scene.cancel("0" * 32) == "gone"
 

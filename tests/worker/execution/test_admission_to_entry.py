@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Word, approve, deny
+from toolonce.store.operations.operators import Actor, approve, deny
 from toolonce.store.operations.tools import publish
 from toolonce.worker import Allow, Ask, Call, Deny, Registry
 
@@ -63,10 +63,10 @@ def test_a_call_that_the_hook_asks_about_waits_for_a_person_and_runs_once(site: 
     with site.worker_here(registry):
         key = site.submit("pay", to="acct-1", amount=5)
         held = site.wait_for(key, State.HELD)
-        word = Word("ann")
+        word = Actor("ann")
         first = site.connection.run(approve(site.connection.space, key, held.stored["ikey"], word))
         record = site.wait_for(key, State.SUCCEEDED)
-        second = site.connection.run(approve(site.connection.space, key, held.stored["ikey"], Word("bob")))
+        second = site.connection.run(approve(site.connection.space, key, held.stored["ikey"], Actor("bob")))
 
     assert held.stored["reason"] == "approval"
     assert (first.verdict, second.verdict) == ("approved", "decided")
@@ -81,7 +81,7 @@ def test_a_call_that_the_hook_asks_about_can_be_denied(site: Site) -> None:
     with site.worker_here(registry):
         key = site.submit("pay", to="acct-1", amount=5)
         ikey = site.wait_for(key, State.HELD).stored["ikey"]
-        site.connection.run(deny(site.connection.space, key, ikey, Word("ann", "not now")))
+        site.connection.run(deny(site.connection.space, key, ikey, Actor("ann", "not now")))
         record = site.wait_for(key, State.REFUSED)
 
     assert record.failure
@@ -97,7 +97,7 @@ def test_an_approval_that_nobody_gives_expires_and_a_late_click_runs_nothing(sit
         key = site.submit("pay", to="acct-1", amount=5)
         ikey = site.record(key).stored["ikey"]
         record = site.wait_for(key, State.EXPIRED)
-        late = site.connection.run(approve(site.connection.space, key, ikey, Word("ann")))
+        late = site.connection.run(approve(site.connection.space, key, ikey, Actor("ann")))
 
     assert record.failure
     assert "nobody approved" in record.failure.message

@@ -11,7 +11,7 @@ import pytest
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Seen, Word, cancel, retry
+from toolonce.store.operations.operators import Actor, Expected, cancel, retry
 from toolonce.stream.replies.answers import for_model
 from toolonce.worker import Ask, Call, NotStarted, Registry
 
@@ -45,11 +45,13 @@ def tools(site: Site, tmp_path: Path) -> Tools:
 
 def _again(site: Site, key: str) -> None:
     record = site.record(key)
-    site.connection.run(retry(site.connection.space, Seen(key, record.state, record.fence), Word("ann", "once more")))
+    site.connection.run(
+        retry(site.connection.space, Expected(key, record.state, record.fence), Actor("ann", "once more"))
+    )
 
 
 def _cancel(site: Site, key: str) -> None:
-    site.connection.run(cancel(site.connection.space, Seen(key), Word("ann")))
+    site.connection.run(cancel(site.connection.space, Expected(key), Actor("ann")))
 
 
 def test_a_call_that_could_not_start_says_so_and_a_retried_one_does_not_speak_for_the_run_before(

@@ -12,7 +12,7 @@ import pytest
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Done, Seen, Word, approve, retry
+from toolonce.store.operations.operators import Actor, Decision, Expected, approve, retry
 from toolonce.worker import Ask, Registry
 
 
@@ -34,8 +34,8 @@ def till() -> Till:
     return Till()
 
 
-def _approve(site: Site, key: str, ikey: str, actor: str = "ann") -> Done:
-    return site.connection.run(approve(site.connection.space, key, ikey, Word(actor)))
+def _approve(site: Site, key: str, ikey: str, actor: str = "ann") -> Decision:
+    return site.connection.run(approve(site.connection.space, key, ikey, Actor(actor)))
 
 
 def test_of_two_approvals_at_once_one_counts_and_the_effect_happens_once(site: Site, till: Till) -> None:
@@ -131,8 +131,8 @@ def test_a_retried_call_is_asked_about_anew_before_it_runs_again(site: Site, tmp
             record = site.wait_for(key, State.UNKNOWN)
             assert len(ledger.read_text().splitlines()) == runs + 1
             if runs == 0:
-                seen = Seen(key, record.state, record.fence)
-                site.connection.run(retry(site.connection.space, seen, Word("ann", "try it once more")))
+                seen = Expected(key, record.state, record.fence)
+                site.connection.run(retry(site.connection.space, seen, Actor("ann", "try it once more")))
 
 
 def test_an_equal_call_that_the_hook_asks_about_needs_two_answers(site: Site, tmp_path: Path) -> None:

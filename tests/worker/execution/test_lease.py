@@ -12,7 +12,7 @@ from tests.support.redis_server import RealServer
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Seen, Word, cancel
+from toolonce.store.operations.operators import Actor, Expected, cancel
 from toolonce.store.operations.runs import Delivery, Ending, Run, claim, settle
 from toolonce.worker.execution.lease import HEARD_S, LeaseHandle, Leases
 
@@ -105,7 +105,7 @@ def test_a_stop_is_heard_by_the_renewal_alone_however_long_the_lease(site: Site)
     lease = leases.keep(claimed(site), time.monotonic())
     leases.start()
     try:
-        site.connection.run(cancel(site.connection.space, Seen(lease.run.call), Word("ann", "changed my mind")))
+        site.connection.run(cancel(site.connection.space, Expected(lease.run.call), Actor("ann", "changed my mind")))
         wait_until(lambda: lease.standing == "cancel", description="the stop is heard")
     finally:
         leases.stop()

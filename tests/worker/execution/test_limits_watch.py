@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from toolonce.worker.execution.timeouts import Limits
+from toolonce.worker.execution.timeouts import RunLimits
 
 
 def test_one_overrun_that_cannot_be_given_up_ends_no_other_limit(caplog: pytest.LogCaptureFixture) -> None:
     """G7: a process that can start no thread for a moment would else never enforce a limit again."""
     caplog.set_level(logging.ERROR, "toolonce.worker")
-    limits, told = Limits(), threading.Event()
+    limits, told = RunLimits(), threading.Event()
 
     def fail() -> None:
         raise RuntimeError("can't start new thread")

@@ -11,12 +11,12 @@ from tests.support.tools_under_test import effect, thread_tools
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Done, Seen, Word, cancel
+from toolonce.store.operations.operators import Actor, Decision, Expected, cancel
 from toolonce.worker import Call, Registry
 
 
-def _cancel(site: Site, key: str) -> Done:
-    return site.connection.run(cancel(site.connection.space, Seen(key), Word("ann", "changed my mind")))
+def _cancel(site: Site, key: str) -> Decision:
+    return site.connection.run(cancel(site.connection.space, Expected(key), Actor("ann", "changed my mind")))
 
 
 def test_a_call_cancelled_before_its_start_has_no_effect(site: Site) -> None:

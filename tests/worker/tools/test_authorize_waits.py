@@ -12,7 +12,7 @@ import pytest
 from tests.support.wait import wait_until
 from tests.support.workers import Site
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Seen, Word, cancel
+from toolonce.store.operations.operators import Actor, Expected, cancel
 from toolonce.worker import Call, Registry
 from toolonce.worker.tools.errors import CancelRequested
 
@@ -91,7 +91,7 @@ def test_a_stop_that_comes_while_the_hook_is_asked_is_heard_before_the_entry(sit
     with site.worker_here(till.registry):
         key = site.submit(tool)
         assert till.asked.wait(10)
-        site.connection.run(cancel(site.connection.space, Seen(key), Word("ann", "no need")))
+        site.connection.run(cancel(site.connection.space, Expected(key), Actor("ann", "no need")))
         failure = site.wait_for(key, State.FAILED).failure
 
     assert failure

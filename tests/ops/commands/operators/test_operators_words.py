@@ -14,7 +14,7 @@ from toolonce.store.model.keyring import VARIABLE, Keyring
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.sealing import Sealer
 from toolonce.store.model.states import State
-from toolonce.store.operations.operators import Seen, Word, resolve
+from toolonce.store.operations.operators import Actor, Expected, resolve
 
 KEYS = "a key of sixteen or more"
 HALF, WHOLE = os.fsdecode(b"see \xff.txt"), "see \ufffd.txt"
@@ -52,14 +52,14 @@ def test_words_of_a_program_that_are_no_utf_8_are_stored_with_a_mark_in_their_pl
     space = scene.live.connection.space
 
     scene.live.connection.run(
-        resolve(space, Seen(run.call, State.UNKNOWN, run.fence), Failure("resolved", HALF), Word(HALF, HALF, HALF))
+        resolve(space, Expected(run.call, State.UNKNOWN, run.fence), Failure("resolved", HALF), Actor(HALF, HALF, HALF))
     )
 
     record = scene.record(run.call)
     assert record.failure
     assert record.failure.message == WHOLE
     assert record.history[-1]["reason"] == WHOLE
-    assert Word(HALF, HALF, HALF) == Word(WHOLE, WHOLE, WHOLE)
+    assert Actor(HALF, HALF, HALF) == Actor(WHOLE, WHOLE, WHOLE)
 
 
 def test_a_value_with_half_of_a_pair_can_be_told_to_a_model(scene: LiveScene, toolonce: CommandLine) -> None:

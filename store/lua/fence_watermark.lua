@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- high_water: compare what a process has seen with what the server knows: the highest fence, and what it was told of
+-- fence_watermark: compare what a process has seen with what the server knows: the highest fence, and what it was told of
 -- single calls. A server that knows less has lost writes, and is flagged.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace

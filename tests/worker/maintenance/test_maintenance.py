@@ -9,8 +9,8 @@ from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
 from toolonce.worker import Registry
-from toolonce.worker.maintenance.fence_watermark import HighWater
-from toolonce.worker.maintenance.recovery import Sweep
+from toolonce.worker.maintenance.fence_watermark import ConfirmedWatermark
+from toolonce.worker.maintenance.recovery import Maintenance
 
 
 def test_a_worker_without_a_free_slot_leaves_held_calls_where_they_are(site: Site) -> None:
@@ -27,7 +27,7 @@ def test_a_worker_without_a_free_slot_leaves_held_calls_where_they_are(site: Sit
         looks.append(is_free.is_set())
         return looks[-1]
 
-    sweep = Sweep(site.connection, "ours", HighWater(), lease_ms=400, retention=Retention())
+    sweep = Maintenance(site.connection, "ours", ConfirmedWatermark(), lease_ms=400, retention=Retention())
     sweep.start(("default",), ours, keys=(), has_room=has_room)
     try:
         wait_until(lambda: len(looks) > 3, description="it has swept")
