@@ -21,9 +21,9 @@ import redis
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import spec
 from toolonce.ops.cli import main as toolonce
 
 NAMESPACE = "bench"

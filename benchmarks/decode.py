@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.support import event_stream  # noqa: E402  it needs the path above
-from tests.support.transcripts import RECORDINGS, transcripts  # noqa: E402  it needs the path above
-from tests.support.wire import RENDER, WireCall, event  # noqa: E402
+from tests.support.stream.transcripts import RECORDINGS, transcripts  # noqa: E402  it needs the path above
+from tests.support.stream.wire import RENDER, WireCall, event  # noqa: E402
 from toolonce.stream import DIALECTS, TurnDecoder  # noqa: E402
 from toolonce.stream.dialects.table import TABLE  # noqa: E402
 from toolonce.stream.wire.event_stream import EventStreamReader  # noqa: E402
@@ -102,7 +102,7 @@ def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
     )
     reader = helper = None
     if sdk:
-        from tests.support.vendor_sdks import CALLS, READ
+        from tests.support.stream.vendor_sdks import CALLS, READ
 
         reader = best(lambda: [exhaust(READ[dialect](data)) for data in rounds] and None, rounds=1)[0] * each
         if len(streams) > 1:  # on one turn of 10,000 events a helper that parses again after each takes minutes

@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import marks  # noqa: E402  they need the path above
 
-from tests.support.redis_server import RealServer  # noqa: E402
+from tests.support.servers.redis_server import RealServer  # noqa: E402
 
 PATIENCE_S = 240
 _SILENT: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}

@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
-from tests.support.redis_server import RealServer  # noqa: E402  it needs the path above
+from tests.support.servers.redis_server import RealServer  # noqa: E402  it needs the path above
 from toolonce.store.connections.connection import Connection  # noqa: E402
 from toolonce.store.model import identity  # noqa: E402
 from toolonce.store.model.specs import ToolSpec  # noqa: E402

@@ -17,7 +17,7 @@ import marks
 from grounds import PATIENCE_S, ground, workers
 from rivals import fill_ours, our_worker
 
-from tests.support.redis_server import RealServer
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 
 

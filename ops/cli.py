@@ -15,7 +15,7 @@ from typing import NoReturn
 from ..store import __version__
 from ..store.model.plain import visible
 from .exit_codes import ExitCode, code_of, explain
-from .server.termination import told_to_end
+from .server.termination import signals_as_exceptions
 from .views import render, stdio
 
 MODULES = (
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stdio.prepare()
     try:
         args = build_parser().parse_args(arguments)
-        with told_to_end():
+        with signals_as_exceptions():
             return _guarded(args.run, args)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

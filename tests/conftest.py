@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.leftovers import MARK, bare_modules, end_leftovers
-from tests.support.redis_server import RealServer
+from tests.support.processes.leftovers import MARK, bare_modules, end_leftovers
+from tests.support.servers.redis_server import RealServer
 
 os.environ[MARK] = uuid4().hex
 

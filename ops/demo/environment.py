@@ -1,6 +1,6 @@
 """Where the demo plays: a server and a worker of its own and a ledger outside both; all gone when it ends.
 
-Decides how they are started, waited for and ended. Knows no scene.
+Decides how they are started, waited for and ended. Knows no step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DemoFailed(OpsError):
 
 
 @dataclass(slots=True)
-class Stage:
+class Environment:
     """The running pieces. `echo` names the tools that are made up."""
 
     url: str
@@ -64,7 +64,7 @@ class Stage:
 
 
 @contextmanager
-def set_up(echo: Sequence[str]) -> Iterator[Stage]:
+def set_up(echo: Sequence[str]) -> Iterator[Environment]:
     """Start server and worker; whatever happens inside, both are gone afterwards.
 
     Their files lie in the server's folder: it goes even where this process is killed.
@@ -73,16 +73,18 @@ def set_up(echo: Sequence[str]) -> Iterator[Stage]:
         ledger, log, names = Ledger(server.folder / "ledger.sqlite"), server.folder / "worker.log", tuple(echo)
         connection = Connection(server.url)
         worker = DemoWorker(server.url, ledger.path, log, names)
-        stage = Stage(server.url, ledger, log, names, connection, Client(server.url, scope=SCOPE), worker)
+        environment = Environment(server.url, ledger, log, names, connection, Client(server.url, scope=SCOPE), worker)
         try:
             print(
                 f"server {server.process_id} and worker {worker.process_id} are ours and end with the demo", flush=True
             )
-            stage.wait_until(lambda: bool(connection.run(published(connection.space)).tools), "the worker is ready")
-            yield stage
+            environment.wait_until(
+                lambda: bool(connection.run(published(connection.space)).tools), "the worker is ready"
+            )
+            yield environment
         finally:
-            stage.worker.kill()
-            stage.client.close()
+            environment.worker.kill()
+            environment.client.close()
             connection.close()
 
 

@@ -25,7 +25,7 @@ class Line:
     answer: str = ""
 
 
-class Board:
+class LiveTable:
     """Lines by name, shown as they change. A context manager: it draws only inside."""
 
     def __init__(self, title: str) -> None:

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from ...store.operations.tools import published
 from ...stream.harness.client import Client
 from ..server.embedded import EmbeddedServer, transient_server
-from ..server.termination import told_to_end
+from ..server.termination import signals_as_exceptions
 
 
 @contextmanager
 def server() -> Iterator[EmbeddedServer]:
     """A server on an empty folder."""
-    with told_to_end(), transient_server() as started:
+    with signals_as_exceptions(), transient_server() as started:
         yield started
 
 

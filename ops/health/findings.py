@@ -1,4 +1,4 @@
-"""What is wrong, why it matters and what mends it: one rule per finding, over one reading of the vitals. Pure.
+"""What is wrong, why it matters and what mends it: one rule per finding, over one reading of the snapshot. Pure.
 
 Decides the rules about the store's contents and its workers; those about the server are in `server_findings`.
 """
@@ -50,43 +50,43 @@ class Finding:
     mend: str
 
 
-def of_the_store(vitals: Vitals) -> Iterator[Finding]:
+def of_the_store(snapshot: Vitals) -> Iterator[Finding]:
     """What the counters, leases, queues and inboxes say."""
-    if vitals.barred:
+    if snapshot.barred:
         yield Finding(
-            "barred", Severity.ERROR, f"user {vitals.user!r} may not read the store: {vitals.barred}",
+            "barred", Severity.ERROR, f"user {snapshot.user!r} may not read the store: {snapshot.barred}",
             "commands and workers under this user fail", "give it the operator role of ops/deploy/users.acl",
         )  # fmt: skip
-    if vitals.stats is None:
+    if snapshot.stats is None:
         return
-    yield from _ledger(vitals)
-    yield from _clock(vitals)
-    yield from _queues(vitals)
-    yield from _inboxes(vitals)
+    yield from _ledger(snapshot)
+    yield from _clock(snapshot)
+    yield from _queues(snapshot)
+    yield from _inboxes(snapshot)
 
 
-def of_the_workers(vitals: Vitals) -> Iterator[Finding]:
+def of_the_workers(snapshot: Vitals) -> Iterator[Finding]:
     """What workers and published tools say."""
-    if not vitals.live and vitals.specs.tools:
+    if not snapshot.live and snapshot.specs.tools:
         yield Finding(
             "no_worker", Severity.ERROR, "no worker lives",
             "calls are admitted and nobody runs them; expired leases are not ended",
             "toolonce work --tools MODULE:REGISTRY",
         )  # fmt: skip
-    yield from _silent(vitals)
-    yield from _held(vitals)
-    yield from _drift(vitals)
-    yield from _times(vitals)
-    secret = sorted(spec.name for spec in vitals.specs.tools.values() if spec.secret or spec.secret_result)
-    if secret and not vitals.has_keys:
+    yield from _silent(snapshot)
+    yield from _held(snapshot)
+    yield from _drift(snapshot)
+    yield from _times(snapshot)
+    secret = sorted(spec.name for spec in snapshot.specs.tools.values() if spec.secret or spec.secret_result)
+    if secret and not snapshot.has_keys:
         yield Finding(
             "no_keys", Severity.NOTICE, f"this process has no keys; {', '.join(secret)} have secret fields",
             "harnesses without keys cannot submit their calls", "set TOOLONCE_KEYS where harnesses run",
         )  # fmt: skip
 
 
-def _ledger(vitals: Vitals) -> Iterator[Finding]:
-    stats = vitals.stats
+def _ledger(snapshot: Vitals) -> Iterator[Finding]:
+    stats = snapshot.stats
     assert stats is not None
     if not stats.balanced:
         yield Finding(
@@ -116,20 +116,20 @@ def _ledger(vitals: Vitals) -> Iterator[Finding]:
             "each was entered and nobody knows how it ended; no timer will decide it",
             "toolonce calls --state unknown",
         )  # fmt: skip
-    yield from _doubts(vitals)
-    if vitals.late_leases:
+    yield from _doubts(snapshot)
+    if snapshot.late_leases:
         yield Finding(
-            "late_leases", Severity.ERROR, f"{vitals.late_leases} leases ran out and nobody has ended them",
+            "late_leases", Severity.ERROR, f"{snapshot.late_leases} leases ran out and nobody has ended them",
             "no worker sweeps: calls of dead workers do not come to rest", "toolonce recover, and start a worker",
         )  # fmt: skip
 
 
-def _clock(vitals: Vitals) -> Iterator[Finding]:
+def _clock(snapshot: Vitals) -> Iterator[Finding]:
     """A step back that recovery has dealt with is told for a day; one that nobody has seen yet, as long as it lasts."""
-    stats = vitals.stats
+    stats = snapshot.stats
     assert stats is not None
     since = stats.read_at - int(stats.flags.get("clock_back_at", 0))
-    behind = vitals.clock_mark - stats.read_at
+    behind = snapshot.clock_mark - stats.read_at
     if behind > CLOCK_TOLERATED_MS:
         how, then = (
             f"is {age(behind)} behind what it was",
@@ -146,11 +146,11 @@ def _clock(vitals: Vitals) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _doubts(vitals: Vitals) -> Iterator[Finding]:
-    assert vitals.stats is not None
-    now = vitals.stats.read_at
+def _doubts(snapshot: Vitals) -> Iterator[Finding]:
+    assert snapshot.stats is not None
+    now = snapshot.stats.read_at
     asked: defaultdict[str, list[PageRow]] = defaultdict(list)
-    for row in vitals.doubtful:
+    for row in snapshot.doubtful:
         if row.fields.asked >= ASKED_IN_VAIN:
             asked[row.fields.tool].append(row)
     for tool, rows in sorted(asked.items()):
@@ -162,7 +162,7 @@ def _doubts(vitals: Vitals) -> Iterator[Finding]:
             "these calls stay in doubt until it answers, or a person does",
             f"mend the reconcile, or toolonce calls --state unknown --tool {tool}",
         )  # fmt: skip
-    behind = behind_doubt(vitals.held)
+    behind = behind_doubt(snapshot.held)
     if behind:
         named = ", ".join(
             f"{row.key[:SHOWN_DIGITS]} ({row.fields.tool}) for {age(now - row.entered_at)} behind "
@@ -177,10 +177,10 @@ def _doubts(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _queues(vitals: Vitals) -> Iterator[Finding]:
-    stats = vitals.stats
+def _queues(snapshot: Vitals) -> Iterator[Finding]:
+    stats = snapshot.stats
     assert stats is not None
-    served = {queue.removeprefix(f"{vitals.namespace}.") for worker in vitals.live for queue in worker.queues}
+    served = {queue.removeprefix(f"{snapshot.namespace}.") for worker in snapshot.live for queue in worker.queues}
     for queue, (waiting, _) in stats.queues.items():
         if waiting and queue not in served:
             yield Finding(
@@ -200,20 +200,20 @@ def _queues(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _inboxes(vitals: Vitals) -> Iterator[Finding]:
-    if vitals.quarantined:
-        number = f"{len(vitals.quarantined)} or more" if len(vitals.quarantined) == MOST_QUARANTINED else "some"
+def _inboxes(snapshot: Vitals) -> Iterator[Finding]:
+    if snapshot.quarantined:
+        number = f"{len(snapshot.quarantined)} or more" if len(snapshot.quarantined) == MOST_QUARANTINED else "some"
         yield Finding(
             "quarantined", Severity.WARNING,
-            f"{number} inbox entries were put aside in the last day, the newest because: {vitals.quarantined[0]}",
+            f"{number} inbox entries were put aside in the last day, the newest because: {snapshot.quarantined[0]}",
             "nothing of them was stored; their harnesses were told", "RUNBOOK.md: Inbox entries put aside",
         )  # fmt: skip
-    for tool in sorted(vitals.specs.unreadable):
+    for tool in sorted(snapshot.specs.unreadable):
         yield Finding(
             "unreadable_spec", Severity.ERROR, f"the published spec of tool {tool!r} cannot be read by this release",
             "harnesses of this release refuse calls of this tool", "upgrade toolonce here, or start its worker again",
         )  # fmt: skip
-    for inbox in vitals.inboxes:
+    for inbox in snapshot.inboxes:
         if inbox.held_ms > HELD_ENTRY_MS or (inbox.waiting and not inbox.taken and inbox.waiting > 100):
             yield Finding(
                 "inbox_stuck", Severity.ERROR,
@@ -222,8 +222,8 @@ def _inboxes(vitals: Vitals) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _silent(vitals: Vitals) -> Iterator[Finding]:
-    for worker in vitals.workers:
+def _silent(snapshot: Vitals) -> Iterator[Finding]:
+    for worker in snapshot.workers:
         if worker.is_silent:
             heard = age(round(worker.heard_s * 1000))
             yield Finding(
@@ -234,21 +234,21 @@ def _silent(vitals: Vitals) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _held(vitals: Vitals) -> Iterator[Finding]:
-    if vitals.without_worker:
-        tools = ", ".join(sorted(vitals.without_worker))
+def _held(snapshot: Vitals) -> Iterator[Finding]:
+    if snapshot.without_worker:
+        tools = ", ".join(sorted(snapshot.without_worker))
         yield Finding(
             "held_no_worker", Severity.WARNING,
-            f"{sum(vitals.without_worker.values())} calls are held: no worker serves {tools} as they need it",
+            f"{sum(snapshot.without_worker.values())} calls are held: no worker serves {tools} as they need it",
             "they go on once a worker with that tool, version, queue and keys comes, and else expire at their deadline",
             "toolonce calls --state held; toolonce work with a registry that has the tool",
         )  # fmt: skip
 
 
-def _drift(vitals: Vitals) -> Iterator[Finding]:
+def _drift(snapshot: Vitals) -> Iterator[Finding]:
     digests: defaultdict[str, set[str]] = defaultdict(set)
     releases: set[str] = set()
-    for worker in vitals.live:
+    for worker in snapshot.live:
         if worker.report:
             releases.add(worker.report.version)
             for tool, digest in worker.report.specs.items():
@@ -267,9 +267,9 @@ def _drift(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _times(vitals: Vitals) -> Iterator[Finding]:
-    graces = [worker.report.grace_s for worker in vitals.live if worker.report and worker.report.grace_s]
-    tools = vitals.specs.tools.values()
+def _times(snapshot: Vitals) -> Iterator[Finding]:
+    graces = [worker.report.grace_s for worker in snapshot.live if worker.report and worker.report.grace_s]
+    tools = snapshot.specs.tools.values()
     cut = sorted(
         spec.name
         for spec in tools
@@ -282,11 +282,11 @@ def _times(vitals: Vitals) -> Iterator[Finding]:
             "each deployment may leave such calls in doubt",
             "raise --grace, and the supervisor's stop time above it; or lower the tools' timeout",
         )  # fmt: skip
-    long = sorted(spec.name for spec in tools if spec.deadline_ms > vitals.retention.body_ms)
+    long = sorted(spec.name for spec in tools if spec.deadline_ms > snapshot.retention.body_ms)
     if long:
         yield Finding(
             "short_retention", Severity.WARNING,
-            f"calls of {', '.join(long)} may wait longer than answers are kept ({age(vitals.retention.body_ms)})",
+            f"calls of {', '.join(long)} may wait longer than answers are kept ({age(snapshot.retention.body_ms)})",
             "a harness that comes back in time finds the answer of an earlier call gone",
             "shorten the tools' deadline",
         )  # fmt: skip

@@ -12,18 +12,18 @@ APART_MS = 1_000
 """Clocks of one time service differ by far less; leases are a few seconds at least."""
 
 
-def of_the_replicas(vitals: Vitals) -> Iterator[Finding]:
+def of_the_replicas(snapshot: Vitals) -> Iterator[Finding]:
     """All rules about replicas, and about clocks that a failover puts in the primary's place."""
-    yield from _required(vitals)
-    yield from _clocks(vitals)
+    yield from _required(snapshot)
+    yield from _clocks(snapshot)
 
 
-def _required(vitals: Vitals) -> Iterator[Finding]:
-    attached = len(following(vitals.info))
-    there = max(attached, vitals.replicas)
-    asked = {worker.report.replicas for worker in vitals.live if worker.report}
+def _required(snapshot: Vitals) -> Iterator[Finding]:
+    attached = len(following(snapshot.info))
+    there = max(attached, snapshot.replicas)
+    asked = {worker.report.replicas for worker in snapshot.live if worker.report}
     numbers = {int(word) for word in asked if word != "all"}
-    if attached and vitals.config["min-replicas-to-write"] == "0":
+    if attached and snapshot.config["min-replicas-to-write"] == "0":
         yield Finding(
             "loose_replication", Severity.NOTICE, "the primary takes writes also when it is cut off from its replicas",
             "calls that it admits then are lost in a failover", "CONFIG SET min-replicas-to-write 1, on all of them",
@@ -40,7 +40,7 @@ def _required(vitals: Vitals) -> Iterator[Finding]:
             "WAIT does not say which replica has a claim: one that has it not may be promoted, and the call run twice",
             "toolonce work --replicas all, once all are back",
         )  # fmt: skip
-    if any(worker.report and worker.report.lacks_replicas for worker in vitals.live):
+    if any(worker.report and worker.report.lacks_replicas for worker in snapshot.live):
         yield Finding(
             "replicas_missing", Severity.ERROR, f"workers need more replicas than answer: {attached} of {there} follow",
             "no mutating call is run; reads go on",
@@ -48,8 +48,8 @@ def _required(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _clocks(vitals: Vitals) -> Iterator[Finding]:
-    far = {place: ms for place, ms in vitals.clocks.items() if abs(ms) > APART_MS}
+def _clocks(snapshot: Vitals) -> Iterator[Finding]:
+    far = {place: ms for place, ms in snapshot.clocks.items() if abs(ms) > APART_MS}
     if far:
         worst = max(far, key=lambda place: abs(far[place]))
         yield Finding(

@@ -17,17 +17,17 @@ LAG_BYTES = 1_000_000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
 
-def of_the_server(vitals: Vitals) -> Iterator[Finding]:
+def of_the_server(snapshot: Vitals) -> Iterator[Finding]:
     """All rules about the server, the worst first."""
-    yield from _durability(vitals)
-    yield from _kind(vitals)
-    yield from _memory(vitals)
-    yield from _replication(vitals)
-    yield from _way(vitals)
+    yield from _durability(snapshot)
+    yield from _kind(snapshot)
+    yield from _memory(snapshot)
+    yield from _replication(snapshot)
+    yield from _way(snapshot)
 
 
-def _durability(vitals: Vitals) -> Iterator[Finding]:
-    config = vitals.config
+def _durability(snapshot: Vitals) -> Iterator[Finding]:
+    config = snapshot.config
     lost = "a call that ran may be forgotten in a crash, and run again"
     if config["appendonly"] is None:
         yield Finding(
@@ -45,36 +45,36 @@ def _durability(vitals: Vitals) -> Iterator[Finding]:
             "evicts", Severity.DANGER, f"the server may evict records ({policy})", lost,
             "CONFIG SET maxmemory-policy noeviction",
         )  # fmt: skip
-    if vitals.info.get("aof_last_write_status", "ok") != "ok":
+    if snapshot.info.get("aof_last_write_status", "ok") != "ok":
         yield Finding(
             "disk_full", Severity.DANGER, "the server could not write its log the last time", lost,
             "make room on its disk",
         )  # fmt: skip
 
 
-def _kind(vitals: Vitals) -> Iterator[Finding]:
-    said = vitals.info.get("valkey_version") or vitals.info.get("redis_version", "0")
+def _kind(snapshot: Vitals) -> Iterator[Finding]:
+    said = snapshot.info.get("valkey_version") or snapshot.info.get("redis_version", "0")
     version = tuple(int(part) for part in said.split(".")[:2] if part.isdigit())
     if version < OLDEST:
         yield Finding(
             "old_server", Severity.DANGER, f"server version {said}", "scripts need 7.0; older ones refuse them",
             "install Redis or Valkey >= 7.0",
         )  # fmt: skip
-    if vitals.info.get("cluster_enabled") == "1":
+    if snapshot.info.get("cluster_enabled") == "1":
         yield Finding(
             "cluster", Severity.DANGER, "this is a Redis Cluster node; toolonce needs one primary",
             "nothing here follows its redirections", "use a server without cluster mode, Sentinel or managed",
         )  # fmt: skip
-    if vitals.rq and not vitals.rq.startswith(RQ_KNOWN):
+    if snapshot.rq and not snapshot.rq.startswith(RQ_KNOWN):
         yield Finding(
-            "untried_rq", Severity.WARNING, f"RQ {vitals.rq} is installed; only {', '.join(RQ_KNOWN)} was run",
+            "untried_rq", Severity.WARNING, f"RQ {snapshot.rq} is installed; only {', '.join(RQ_KNOWN)} was run",
             "its layout in Redis may have changed", "pip install 'rq>=3,<3.1'",
         )  # fmt: skip
 
 
-def _memory(vitals: Vitals) -> Iterator[Finding]:
-    limit, used = int(vitals.config["maxmemory"] or 0), int(vitals.info.get("used_memory", 0))
-    if vitals.config["maxmemory"] is not None and not limit:
+def _memory(snapshot: Vitals) -> Iterator[Finding]:
+    limit, used = int(snapshot.config["maxmemory"] or 0), int(snapshot.info.get("used_memory", 0))
+    if snapshot.config["maxmemory"] is not None and not limit:
         yield Finding(
             "no_memory_limit", Severity.NOTICE, "the server has no memory limit",
             "when the machine is full the kernel kills it, in place of a clean refusal of new calls",
@@ -88,8 +88,8 @@ def _memory(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _replication(vitals: Vitals) -> Iterator[Finding]:
-    info = vitals.info
+def _replication(snapshot: Vitals) -> Iterator[Finding]:
+    info = snapshot.info
     if info.get("role") not in (None, "master"):
         yield Finding(
             "replica", Severity.DANGER, "this server is a replica", "it takes no writes, and what it shows is stale",
@@ -105,21 +105,21 @@ def _replication(vitals: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _way(vitals: Vitals) -> Iterator[Finding]:
-    median = vitals.latency_ms[len(vitals.latency_ms) // 2] if vitals.latency_ms else 0.0
+def _way(snapshot: Vitals) -> Iterator[Finding]:
+    median = snapshot.latency_ms[len(snapshot.latency_ms) // 2] if snapshot.latency_ms else 0.0
     if median > SLOW_MS:
         severity = Severity.ERROR if median > VERY_SLOW_MS else Severity.WARNING
         yield Finding(
             "slow_server", severity, f"a round trip takes {median:.1f} ms", "each call needs three",
             "run workers near the server; look at SLOWLOG GET and the disk's fsync time",
         )  # fmt: skip
-    url = urlsplit(vitals.url)
+    url = urlsplit(snapshot.url)
     if url.scheme == "redis" and url.hostname not in _LOCAL:
         yield Finding(
             "no_tls", Severity.WARNING, f"{url.hostname} is spoken to in clear",
             "arguments and results cross the network readable", "use rediss:// and ops/deploy/users.acl",
         )  # fmt: skip
-    if vitals.user == "default" and url.scheme != "unix":
+    if snapshot.user == "default" and url.scheme != "unix":
         yield Finding(
             "default_user", Severity.NOTICE, "everyone uses the server's default user",
             "a harness can do what only workers and operators should", "load ops/deploy/users.acl",

@@ -22,13 +22,13 @@ _log = logging.getLogger(__name__)
 def kept_up(server: EmbeddedServer) -> Iterator[None]:
     """Look after the server until the block ends; what goes wrong meanwhile is logged, and tried again."""
     stop = threading.Event()
-    keeper = threading.Thread(target=_keep, args=(server, stop), name="embedded-server-keeper", daemon=True)
-    keeper.start()
+    supervisor = threading.Thread(target=_keep, args=(server, stop), name="embedded-server-supervisor", daemon=True)
+    supervisor.start()
     try:
         yield
     finally:
         stop.set()
-        keeper.join()
+        supervisor.join()
 
 
 def _keep(server: EmbeddedServer, stop: threading.Event) -> None:

@@ -20,7 +20,7 @@ _AGAIN_S = 0.02
 
 
 @contextmanager
-def told_to_end() -> Iterator[None]:
+def signals_as_exceptions() -> Iterator[None]:
     """While it is entered, these signals raise SystemExit with the exit code that shells expect.
 
     One that is ignored (``nohup``) stays ignored. Threads other than the main one cannot set handlers.

@@ -21,11 +21,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.crash_ledger import CrashLedger
-from tests.support.crash_nursery import Nursery, Sprout
-from tests.support.crash_tools import KINDS, VARIABLE, crowd
-from tests.support.partition import Divided
-from tests.support.redis_server import RealServer
+from tests.support.crash.ledger import CrashLedger
+from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.tools import KINDS, VARIABLE, crowd
+from tests.support.servers.partition import Divided
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.model.errors import StoreError
 from toolonce.store.model.outcomes import Outcome
@@ -55,7 +55,7 @@ _TRANSIENT = (State.HELD, State.QUEUED, State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Counters:
     """What the last line says."""
 
     calls: int
@@ -137,7 +137,7 @@ class Chaos:
             Harness(url, f"tenant-{n}/talk", self._ended, seed + n, durable=partitions) for n in range(HARNESSES)
         ]
 
-    def run(self, seconds: float) -> Tally:
+    def run(self, seconds: float) -> Counters:
         """Let harnesses submit and the killer kill for so long, wait until all is at rest, and count."""
         self._client.run(publish(self._client.terms.space, crowd.specs()))
         self._workers = [self._worker(place) for place in range(WORKERS)]
@@ -162,7 +162,7 @@ class Chaos:
         return (self._server.url,)
 
     def _worker(self, place: int) -> Sprout:
-        words = ("work", "--tools", "tests.support.crash_tools:crowd", "--redis", self._urls[place % len(self._urls)],
+        words = ("work", "--tools", "tests.support.crash.tools:crowd", "--redis", self._urls[place % len(self._urls)],
                  "--namespace", NAMESPACE, "--lease", f"{LEASE_MS}ms", "--concurrency", str(SLOTS),
                  "--replicas", "all")  # fmt: skip
         return self._nursery.start("toolonce", *words, env={VARIABLE: str(self._ledger.path)})
@@ -208,7 +208,7 @@ class Chaos:
         moving = sum(counts.get(f"state:{state}", 0) for state in _TRANSIENT)
         return moving == 0 and counts.get("tool:unknown:reconcile", 0) == 0
 
-    def _count(self) -> Tally:
+    def _count(self) -> Counters:
         stats = self._stats()
         outcomes = [outcome for harness in self._harnesses for outcome in harness.outcomes()]
         asked = sum(len(harness.turns) for harness in self._harnesses) * len(KINDS)
@@ -219,7 +219,7 @@ class Chaos:
         doubled = [found for found in self._ledger.doubled() if found.tool not in ("read", "idempotent")]
         for found in doubled:
             print(f"doubled: {found.tool} {found.call} happened {found.times} times", file=sys.stderr)
-        return Tally(
+        return Counters(
             calls=asked,
             kills=self._kills,
             duplicates=len(doubled),
@@ -253,11 +253,11 @@ def main() -> int:
         with Nursery(folder) as nursery:
             chaos = Chaos(nursery, folder, args.seed, partitions=args.partitions)
             try:
-                tally = chaos.run(args.seconds)
+                counters = chaos.run(args.seconds)
             finally:
                 chaos.close()
-    print(tally, flush=True)
-    return 0 if tally.is_good else 1
+    print(counters, flush=True)
+    return 0 if counters.is_good else 1
 
 
 if __name__ == "__main__":

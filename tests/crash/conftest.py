@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crash_nursery import Nursery
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.crash.nursery import Nursery
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 
 
 @pytest.fixture

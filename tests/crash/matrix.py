@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.support import crash_runner
-from tests.support.crash_cells import EXPECTED, KINDS, Cell, Death, cells, is_common
-from tests.support.crash_nursery import Nursery
+from tests.support.crash import runner as crash_runner
+from tests.support.crash.cells import EXPECTED, KINDS, Cell, Death, cells, is_common
+from tests.support.crash.nursery import Nursery
 from toolonce.store.crashpoints import NAMES
 
 SIDE_BY_SIDE = 6

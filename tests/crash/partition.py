@@ -18,10 +18,10 @@ from pathlib import Path
 
 import redis
 
-from tests.support.crash_ledger import CrashLedger
-from tests.support.crash_tools import VARIABLE, crowd
-from tests.support.partition import Divided
-from tests.support.processes import Child
+from tests.support.crash.ledger import CrashLedger
+from tests.support.crash.tools import VARIABLE, crowd
+from tests.support.processes.processes import Child
+from tests.support.servers.partition import Divided
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.states import State
@@ -57,7 +57,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Counters:
     """What came of it."""
 
     calls: int = 0
@@ -68,8 +68,8 @@ class Tally:
     unknown: int = 0
     during: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
         return (
@@ -90,7 +90,7 @@ class Run:
         self._ledger = CrashLedger.create(folder / "ledger")
         self._stack = ExitStack()
 
-    def __call__(self) -> Tally:
+    def __call__(self) -> Counters:
         options = self._options
         with self._stack:
             place = self._stack.enter_context(Divided(near=options.near, far=options.far, through=options.through))
@@ -115,7 +115,7 @@ class Run:
             return self._count(place, keys, during)
 
     def _worker(self, url: str, replicas: str) -> Child:
-        words = ("-m", "toolonce.ops", "work", "--tools", "tests.support.crash_tools:crowd", "--redis", url, "--grace",
+        words = ("-m", "toolonce.ops", "work", "--tools", "tests.support.crash.tools:crowd", "--redis", url, "--grace",
                  "1s", "--namespace", NAMESPACE, "--lease", f"{LEASE_S}s", "--concurrency", str(SLOTS), "--replicas",
                  replicas)  # fmt: skip
         worker = self._stack.enter_context(Child.python(*words, env={VARIABLE: str(self._ledger.path)}))
@@ -140,7 +140,7 @@ class Run:
     def _entries(self, keys: list[str]) -> int:
         return sum(map(self._ledger.entries, keys))
 
-    def _count(self, place: Divided, keys: list[str], during: int) -> Tally:
+    def _count(self, place: Divided, keys: list[str], during: int) -> Counters:
         with Client(place.url_majority, scope="acme/1", namespace=NAMESPACE) as client:
 
             def states() -> list[object]:
@@ -151,7 +151,7 @@ class Run:
                 wait_until(lambda: not _moving(states()), REST_S)
             found = states()
         entries = [self._ledger.entries(key) for key in keys]
-        return Tally(
+        return Counters(
             calls=len(keys),
             entered=sum(map(bool, entries)),
             twice=sum(count > 1 for count in entries),
@@ -174,7 +174,7 @@ def _offset(url: str) -> int:
     return -1
 
 
-def run_once(options: Options) -> Tally:
+def run_once(options: Options) -> Counters:
     """One partition, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="toolonce-partition-") as folder:
         return Run(options, Path(folder))()
@@ -195,11 +195,11 @@ def main() -> int:
     args = parser.parse_args()
     near, far = int(args.two), 2 if args.go_on else 1
     options = Options(args.seconds, args.replicas, near, far, args.through, args.go_on)
-    total = Tally()
+    total = Counters()
     for number in range(1, args.runs + 1):
-        tally = run_once(options)
-        print(f"run {number}: {tally}", flush=True)
-        total += tally
+        counters = run_once(options)
+        print(f"run {number}: {counters}", flush=True)
+        total += counters
     print(f"runs {args.runs}, {total}", flush=True)
     return 0 if total.is_good else 1
 

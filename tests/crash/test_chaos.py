@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
 
 LAST_LINE = re.compile(r"calls (\d+), kills (\d+), duplicates 0, lost 0, unknown (\d+)")
 

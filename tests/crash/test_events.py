@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from typing import Any
 
-from tests.support.crash_nursery import Nursery
+from tests.support.crash.nursery import Nursery
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, retry
 

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import Call, Registry
 from toolonce.worker.tools.connection_errors import not_started

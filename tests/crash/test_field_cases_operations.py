@@ -6,13 +6,13 @@ import signal
 
 import pytest
 
-from tests.support.crash_nursery import Nursery
-from tests.support.processes import Child
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
-from tests.support.tools_under_test import VARIABLE
+from tests.support.crash.nursery import Nursery
+from tests.support.processes.processes import Child
+from tests.support.processes.tools_under_test import VARIABLE
+from tests.support.processes.workers import TOOLS, Site
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import TOOLS, Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operation import load, names
 from toolonce.worker import Registry

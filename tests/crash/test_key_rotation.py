@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.crash_secrets import MARKER, tools
-from tests.support.workers import Site
+from tests.support.crash.secrets import MARKER, tools
+from tests.support.processes.workers import Site
 from toolonce.store.model import keyring
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.outcomes import Outcome

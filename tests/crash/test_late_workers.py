@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crash_nursery import Nursery, Sprout
-from tests.support.crash_site import CrashSite
+from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.site import CrashSite
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, retry

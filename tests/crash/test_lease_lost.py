@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
-from tests.support.tools_under_test import thread_tools
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import Call, Registry
 

@@ -11,10 +11,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from tests.support import crash_runner
-from tests.support.crash_cells import EXPECTED, Cell, cells, is_common
-from tests.support.crash_nursery import Nursery
-from tests.support.crash_runner import Found
+from tests.support.crash import runner as crash_runner
+from tests.support.crash.cells import EXPECTED, Cell, cells, is_common
+from tests.support.crash.nursery import Nursery
+from tests.support.crash.runner import Found
 
 SIDE_BY_SIDE = 6
 Experiments = dict[Cell, "Future[Found]"]

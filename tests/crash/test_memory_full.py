@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.tools_under_test import thread_tools
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.errors import StoreFull
 
 TURN = 50

@@ -18,8 +18,8 @@ from tests.crash.partition import Options, run_once
 )
 def test_a_partition_enters_no_mutating_call_twice_and_loses_none(options: Options) -> None:
     """Faults 6."""
-    tally = run_once(options)
+    counters = run_once(options)
 
-    assert tally.entered > 0
-    assert tally.is_good, tally
-    assert tally.during > 0 or not options.go_on, tally
+    assert counters.entered > 0
+    assert counters.is_good, counters
+    assert counters.during > 0 or not options.go_on, counters

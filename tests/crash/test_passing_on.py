@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.crash_nursery import Nursery
-from tests.support.crash_site import CrashSite
+from tests.support.crash.nursery import Nursery
+from tests.support.crash.site import CrashSite
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators
 from toolonce.store.operations.tools import limit

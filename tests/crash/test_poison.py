@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.support.crash_nursery import Nursery
+from tests.support.crash.nursery import Nursery
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 
 ATTEMPTS = 3

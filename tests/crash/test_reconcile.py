@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import Registry
 

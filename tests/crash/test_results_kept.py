@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.worker import Registry, ToolError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import TOOLS, Site
 from tests.support.wait import wait_until
-from tests.support.workers import TOOLS, Site
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import DAY_MS, Retention

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.everything import everything_stored, files_of
-from tests.support.leaky_tools import NUMBER, SECRET, SPELLINGS, TOOLS, needles
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.leaky_tools import NUMBER, SECRET, SPELLINGS, TOOLS, needles
+from tests.support.processes.processes import Child
+from tests.support.servers.everything import everything_stored, files_of
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.model.keyring import VARIABLE
 from toolonce.store.model.outcomes import Outcome
@@ -63,7 +63,7 @@ def test_a_secret_is_nowhere_in_any_spelling(
     keys = "the key of these tests"
     monkeypatch.setenv(VARIABLE, keys)
     place = ("--redis", own_server.url, "--namespace", NAMESPACE, "--log", "json")
-    serve = ("--tools", "tests.support.leaky_tools:tools", "--log-level", "debug", "--lease", "1s")
+    serve = ("--tools", "tests.support.processes.leaky_tools:tools", "--log-level", "debug", "--lease", "1s")
     command = ("-m", "toolonce.ops", "work", *serve, *place)
     with (
         Child.python(*command, env={VARIABLE: keys}) as worker,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.crash_nursery import Nursery
-from tests.support.crash_secrets import MARKER, tools
-from tests.support.everything import everything_stored, files_of
-from tests.support.inbox import seal_entry
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.crash.nursery import Nursery
+from tests.support.crash.secrets import MARKER, tools
+from tests.support.processes.processes import Child
+from tests.support.servers.everything import everything_stored, files_of
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.inbox import seal_entry
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.keyring import VARIABLE, Keyring
@@ -93,7 +93,7 @@ def _command_lines(nursery: Nursery, server: RealServer, keys: list[str]) -> Ite
     for words in (
         *(("call", key) for key in keys), *(("call", key, "--json") for key in keys), ("stats",), ("workers",),
         ("calls", "--state", "succeeded", "--json"), ("calls", "--state", "failed"), ("calls", "--state", "refused"),
-        ("replay", keys[0]), ("doctor",), ("tools", "check", "--tools", "tests.support.crash_secrets:tools"),
+        ("replay", keys[0]), ("doctor",), ("tools", "check", "--tools", "tests.support.crash.secrets:tools"),
     ):  # fmt: skip
         with nursery.start("toolonce", *words, *_place(server), env={VARIABLE: KEYS}) as command:
             command.wait_until_gone()
@@ -111,7 +111,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
     client = Client(own_server.url, scope="tenant-1/talk-1", namespace=NAMESPACE)
     connection.run(publish(connection.space, tools.specs()))
     heard: list[str] = []
-    serve = ("--tools", "tests.support.crash_secrets:tools", "--lease", "1s", "--log-level", "debug")
+    serve = ("--tools", "tests.support.crash.secrets:tools", "--lease", "1s", "--log-level", "debug")
     with (
         _overhearing(own_server, heard),
         Child.python("-m", "toolonce.ops", "work", *serve, *_place(own_server)) as worker,
@@ -157,7 +157,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
 
 
 def test_a_worker_with_secrets_and_no_keys_does_not_start(own_server: RealServer) -> None:
-    serve = ("--tools", "tests.support.crash_secrets:tools")
+    serve = ("--tools", "tests.support.crash.secrets:tools")
     with Child.python("-m", "toolonce.ops", "work", *serve, *_place(own_server), env={VARIABLE: ""}) as worker:
         code = worker.wait()
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.tools_under_test import tools
+from tests.support.processes.processes import Child
+from tests.support.processes.tools_under_test import tools
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.errors import StoreWentBack
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State

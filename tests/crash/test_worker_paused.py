@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.support.tools_under_test import thread_tools
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 
 

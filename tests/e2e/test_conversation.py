@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.dialogue import KILL, STEPS, talk
-from tests.support.processes import Child
-from tests.support.provider_server import ProviderServer, Reply
-from tests.support.redis_server import RealServer
-from tests.support.speech import stream
-from tests.support.workers import Site
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.dialogue import KILL, STEPS, talk
+from tests.support.stream.provider_server import ProviderServer, Reply
+from tests.support.stream.speech import stream
 from toolonce.store.model.errors import KeyringMissing
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.specs import ToolSpec
@@ -122,7 +122,7 @@ def test_a_harness_that_is_killed_at_each_step_in_turn_goes_on_and_has_one_effec
 
 def harness(site: Site, provider: ProviderServer, dialect: str, **env: str) -> Child:
     words = [site.url, site.namespace, provider.url, dialect, "Do it.", "q1"]
-    return Child.python("-m", "tests.support.dialogue", *words, env=env)
+    return Child.python("-m", "tests.support.stream.dialogue", *words, env=env)
 
 
 def test_the_same_step_again_asks_nothing_and_says_the_same(

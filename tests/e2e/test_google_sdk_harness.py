@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.provider_server import ProviderServer
-from tests.support.redis_server import RealServer
-from tests.support.speech import stream
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.provider_server import ProviderServer
+from tests.support.stream.speech import stream
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.dialects.request import user_message
 from toolonce.stream.turns.turn import TurnResult

@@ -7,9 +7,9 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 
 PROCESSES = 4
 SUBMITS = 50

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.processes import ROOT, Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.processes import ROOT, Child
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.keyring import Keyring
 
 EXAMPLE = ROOT / "ops" / "examples" / "node"

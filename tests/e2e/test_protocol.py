@@ -9,9 +9,9 @@ from typing import Any
 
 import redis
 
-from tests.support.harness import Bench
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.scene import spec
+from tests.support.stream.harness import Bench
 from toolonce.store.model.states import SETTLED, State
 from toolonce.stream.inbox.consumer import Consumer
 from toolonce.stream.inbox.entry import ENTRY_BYTES, KNOWN

@@ -15,11 +15,11 @@ from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.toolsets import WrapperToolset
 
-from tests.support.agent import model
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.agent import model
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.stream.adapters.pydantic_ai import ToolonceToolset
 from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.worker import Registry
@@ -56,7 +56,7 @@ def test_an_agents_calls_are_run_by_a_worker_and_answered_in_order(site: Site) -
 def test_an_agent_that_is_killed_while_its_tools_run_goes_on_and_has_one_effect_each(
     site: Site, tmp_path: Path
 ) -> None:
-    words = ["-m", "tests.support.agent", site.url, site.namespace, str(tmp_path / "messages.json")]
+    words = ["-m", "tests.support.processes.agent", site.url, site.namespace, str(tmp_path / "messages.json")]
     with site.worker():
         with Child.python(*words) as agent:
             wait_until(lambda: site.ledger.count("put") == 2, 30, "both tools have had their effect")

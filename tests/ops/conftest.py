@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
+from tests.support.processes.command_line import CommandLine
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene, LiveStore
 from toolonce.ops.server import server_process
 from toolonce.ops.server.data_folder import DataFolder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redis_server import RealServer
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.schema.validation import validate
 from toolonce.stream import TurnDecoder

@@ -102,8 +102,12 @@ def test_every_folder_of_modules_is_a_package_that_ships() -> None:
 
 
 def test_no_folder_holds_more_modules_than_a_reader_can_look_over() -> None:
+    support = ROOT / "tests" / "support"
+    shared = list(support.rglob("*.py"))
+    folders = {*FOLDERS, *(path.parent for path in shared)}
     sizes = {
-        folder: sum(path.parent == folder and path.name != "__init__.py" for path in MODULES) for folder in FOLDERS
+        folder: sum(path.parent == folder and path.name != "__init__.py" for path in (*MODULES, *shared))
+        for folder in folders
     }
 
     assert {folder.name: size for folder, size in sizes.items() if size > 20} == {}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.clocked_store import ClockedStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import Scene
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.clocked_store import ClockedStore
+from tests.support.store.scene import Scene
 
 
 @pytest.fixture(params=["fake", "real"])

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.harness import LOOK, PAY, Bench
-from tests.support.redis_server import RealServer
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.harness import LOOK, PAY, Bench
 
 
 @pytest.fixture

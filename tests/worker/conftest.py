@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.workers import LEASE_MS, Site
+from tests.support.processes.workers import LEASE_MS, Site
+from tests.support.servers.redis_server import RealServer
 
 
 @pytest.fixture

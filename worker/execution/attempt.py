@@ -81,25 +81,25 @@ class Attempt:
         return end.kind is Kind.TIMED_OUT and self.entry.tool.isolation is not Isolation.PROCESS
 
     def _follow(self, end: End, sends: OperationRunner) -> None:
-        session, tally = self.session, self._context.tally
+        session, counters = self.session, self._context.counters
         match decide(self.run, end, self._ready.tool.retry, self._circumstances()):
             case Settle(ending):
                 self._note(session.settle(sends, ending, raised=end.raised), ending)
             case RetryLater(delay_ms, failure, counts):
                 session.retry_later(sends, delay_ms, failure, counts=counts, raised=end.raised)
-                tally.retried += 1
+                counters.retried += 1
                 self._context.nudge(delay_ms)
             case Interrupt(reason):
                 inside_ms = self._context.leases.lease_ms if self._is_left_inside(end) else 0
                 session.interrupt(sends, reason, inside_ms=inside_ms)
-                tally.interrupted += 1
+                counters.interrupted += 1
             case Nothing():
                 _LOG.warning("call %s: stopped, its lease is lost", self.run.call)
 
     def _note(self, heard: SettleAnswer, ending: Ending) -> None:
         """What the store made of an outcome."""
         if heard.verdict == "settled":
-            self._context.tally.settled(ending.state)
+            self._context.counters.settled(ending.state)
             self._tell(ending)
         elif heard.verdict == "late":
             _LOG.warning(

@@ -10,7 +10,7 @@ from ...store.model.states import State
 
 
 @dataclass(slots=True)
-class Tally:
+class Counters:
     """Counts since the start."""
 
     states: Counter[State] = field(default_factory=Counter)

@@ -143,13 +143,13 @@ class Executor:
             match ended:
                 case GiveBack(held, approval_ms):
                     session.give_back(sends, held, approval_ms)
-                    self._context.tally.given_back += 1
+                    self._context.counters.given_back += 1
                 case Refuse(ending):
                     if ending.failure:
                         failure = replace(ending.failure, effect=effect_so_far(session.run))
                         ending = replace(ending, failure=failure)
                     session.settle(sends, ending)
-                    self._context.tally.settled(ending.state)
+                    self._context.counters.settled(ending.state)
 
 
 def _too_late(session: RunSession, sends: OperationRunner) -> GiveBack | Refuse | None:

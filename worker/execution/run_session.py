@@ -40,7 +40,7 @@ from ...store.operations.runs import (
 )
 from ..tools.errors import NotStarted
 from ..tools.handler_result import told
-from .counters import Tally
+from .counters import Counters
 from .lease import Leases
 from .persist import OperationRunner, Persistence
 from .replicas import Replicas
@@ -59,7 +59,7 @@ class WorkerContext:
     persistence: Persistence
     replicas: Replicas
     keyring: Keyring
-    tally: Tally
+    counters: Counters
     nudge: Callable[[int], None]
     """Told in how many ms a call is due again."""
 

@@ -62,7 +62,7 @@ class ReconcileLoop:
         self._registry = registry
         self._keyring = context.keyring
         self._worker = worker
-        self._tally = context.tally
+        self._counters = context.counters
         self._ask = ask
         self._asked: dict[str, _ReconcileRun] = {}
         self._pauses: dict[str, tuple[int, float]] = {}
@@ -132,7 +132,7 @@ class ReconcileLoop:
         for name, asking in tuple(self._asked.items()):
             if time.monotonic() < asking.ends_at or not asking.is_first():
                 continue
-            self._tally.abandoned += 1
+            self._counters.abandoned += 1
             hung = self._pauses.get(name, (0, 0.0))[0] + 1
             self._pauses[name] = hung, time.monotonic() + _wait_ms(hung) / 1000
             self._asked.pop(name, None)
@@ -156,7 +156,7 @@ class ReconcileLoop:
         end = self._ask(ready, found.run) if isinstance(ready, Ready) else ready
         is_first = asking.is_first()
         if not is_first:
-            self._tally.abandoned -= 1
+            self._counters.abandoned -= 1
             _LOG.info("call %s: its reconcile answered late: %s", found.run.call, end.kind)
         if isinstance(ready, Ready) and end.kind is Kind.RETURNED:
             self._happened(found.run, ready, end)

@@ -21,7 +21,7 @@ from ...store.model.keyring import Keyring
 from ...store.model.times import seconds
 from ...store.operations.recovery import Retention
 from ...store.operations.tools import publish
-from ..execution.counters import Tally
+from ..execution.counters import Counters
 from ..execution.executor import Executor
 from ..execution.lease import Leases
 from ..execution.persist import KEEP_S, Persistence
@@ -117,7 +117,7 @@ class Process:
         self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
         # Never the same twice: RQ refuses a name whose last bearer was killed and still stands in its list.
         self.name = f"{options.name or f'{socket.gethostname()}-{os.getpid()}'}-{uuid.uuid4().hex[:6]}"
-        self._tally = Tally()
+        self._counters = Counters()
         persistence = Persistence(options.keep_s)
         replicas = Replicas(connection, persistence, options.replicas, lease_ms=options.lease_ms)
         watermark = ConfirmedWatermark(replicas.confirm)
@@ -126,9 +126,9 @@ class Process:
         )
         leases = Leases(connection, options.lease_ms)
         self._context = WorkerContext(
-            connection, leases, persistence, replicas, keyring, self._tally, nudge=self._maintenance.nudge
+            connection, leases, persistence, replicas, keyring, self._counters, nudge=self._maintenance.nudge
         )
-        queue_reader = QueueReader(connection, self._queues, self.name, self._tally)
+        queue_reader = QueueReader(connection, self._queues, self.name, self._counters)
         self._slots = Slots(self._context, queue_reader, watermark, burst=options.burst)
         self._limits = RunLimits()
         self._loop = OnLoop()
@@ -164,7 +164,7 @@ class Process:
         finally:
             self._stop()
             heart.stop()
-            registered.leave(is_idle=not (self._slots.busy or self._tally.abandoned))
+            registered.leave(is_idle=not (self._slots.busy or self._counters.abandoned))
 
     def _start(self) -> None:
         in_thread = InThread(self._limits, self._slots.replace)
@@ -182,8 +182,8 @@ class Process:
             if signals.wait(0.5 if not self._options.burst else 0.02):
                 self._drain(signals)
                 return 0
-            if self._processes.broken or self._tally.abandoned >= self._options.abandoned_limit:
-                _LOG.error("worn out (%d threads given up); draining, to be started anew", self._tally.abandoned)
+            if self._processes.broken or self._counters.abandoned >= self._options.abandoned_limit:
+                _LOG.error("worn out (%d threads given up); draining, to be started anew", self._counters.abandoned)
                 self._drain(signals)
                 return 1
         return 0
@@ -213,7 +213,7 @@ class Process:
         self._context.leases.stop()
 
     def _report(self) -> Report:
-        tally, leases = self._tally, self._context.leases.held()
+        counters, leases = self._counters, self._context.leases.held()
         self._since = {lease.run.call: self._since.get(lease.run.call, time.time()) for lease in leases}
         doing = [
             Doing(lease.run.call, lease.run.tool, lease.run.attempt, self._since[lease.run.call]) for lease in leases
@@ -223,13 +223,13 @@ class Process:
             state="draining" if self._slots.draining.is_set() else "working",
             slots=self._options.concurrency,
             busy=len(leases),
-            succeeded=tally.succeeded,
-            failed=tally.failed,
-            retried=tally.retried,
-            interrupted=tally.interrupted,
-            given_back=tally.given_back,
-            refused_jobs=tally.refused_jobs,
-            abandoned=tally.abandoned,
+            succeeded=counters.succeeded,
+            failed=counters.failed,
+            retried=counters.retried,
+            interrupted=counters.interrupted,
+            given_back=counters.given_back,
+            refused_jobs=counters.refused_jobs,
+            abandoned=counters.abandoned,
             version=version("toolonce"),
             tools=[tool.name for tool in self._registry],
             doing=sorted(doing, key=lambda item: item.since)[:50],

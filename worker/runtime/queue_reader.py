@@ -21,7 +21,7 @@ from ...store.connections.connection import Connection, Link
 from ...store.connections.memory_watermark import take
 from ...store.model.errors import StoreError
 from ...store.operations.runs import Delivery
-from ..execution.counters import Tally
+from ..execution.counters import Counters
 
 _LOG = logging.getLogger("toolonce.worker")
 _POINTER = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{32}\Z")
@@ -35,11 +35,11 @@ _FULL_PAUSE_S = 0.25
 class QueueReader:
     """The queues of one worker, as seen by its slots. A slot's home is one queue; idle, it looks at the others too."""
 
-    def __init__(self, connection: Connection, queues: Sequence[str], worker: str, tally: Tally) -> None:
+    def __init__(self, connection: Connection, queues: Sequence[str], worker: str, counters: Counters) -> None:
         self.queues = tuple(queues)
         self._connection = connection
         self._worker = worker
-        self._tally = tally
+        self._counters = counters
         self._keys = [(connection.space.queue_key(q), connection.space.intermediate_key(q)) for q in self.queues]
         self._tokens = itertools.count()
         self._prefix = uuid.uuid4().hex[:12]
@@ -82,7 +82,7 @@ class QueueReader:
 
     def _throw_away(self, entry: bytes, taken: str, link: Link) -> None:
         link.command("LREM", taken, 1, entry)
-        self._tally.refused_jobs += 1
+        self._counters.refused_jobs += 1
         _LOG.warning("refused a queue entry that is no call of ours: %.100r", entry)
 
 

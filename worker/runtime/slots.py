@@ -70,7 +70,7 @@ class Slots:
 
     def replace(self, given_up: threading.Thread, first: Callable[[OperationRunner], None]) -> None:
         """Give the place of an overrun thread to a new one. The old one ends when its handler comes back."""
-        self._context.tally.abandoned += 1
+        self._context.counters.abandoned += 1
         self._add(first)
         self._threads.discard(given_up)
         self._busy.discard(given_up)
@@ -90,7 +90,7 @@ class Slots:
                 first(link)
             self._serve(self._queue_reader.open(number, link, self.draining), link, thread)
         except Abandoned:
-            self._context.tally.abandoned -= 1
+            self._context.counters.abandoned -= 1
         except Exception:
             _LOG.exception("a slot failed; another takes its place")
             if not self.draining.is_set():
@@ -134,7 +134,7 @@ class Slots:
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":
-            self._context.tally.refused_jobs += 1
+            self._context.counters.refused_jobs += 1
             _LOG.warning("refused a pointer without a record: %s", delivery.job_id)
         else:
             _LOG.debug("call %s is not run: %s %s", delivery.call, why.why, why.detail)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ....stream.decoding.detect import guess_dialect
 from ....stream.turns.turn import DIALECTS
 from ...demo.environment import set_up
-from ...demo.scenario import Scenes, Transcript
+from ...demo.scenario import Steps, Transcript
 from ...exit_codes import ExitCode
 from ...options.inputs import read_bytes
 from ...options.parser import command
@@ -27,7 +27,7 @@ toolonce demo                    streams of all dialects, a cut one, a killed wo
 toolonce demo turn.sse           any recorded stream; its tools are made up and answer with their arguments
 """
 PAYMENT = "payment.openai-responses.sse"
-"""The stream whose worker is killed; it has a scene of its own."""
+"""The stream whose worker is killed; it has a step of its own."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -43,13 +43,13 @@ def run(args: argparse.Namespace) -> int:
     transcripts = [_recorded(path, args.dialect) for path in args.files] or _shipped()
     payment = next((one for one in transcripts if one.name == PAYMENT and not one.recorded), None)
     streams = [one for one in transcripts if one is not payment]
-    with set_up(_tools_of(one for one in streams if one.recorded)) as stage:
-        scenes = Scenes(stage)
-        scenes.first_time(streams)
-        scenes.again(streams)
+    with set_up(_tools_of(one for one in streams if one.recorded)) as environment:
+        steps = Steps(environment)
+        steps.first_time(streams)
+        steps.again(streams)
         if payment:
-            scenes.killed_worker(payment)
-        return ExitCode.DONE if scenes.verdict() else ExitCode.ENDED_BADLY
+            steps.killed_worker(payment)
+        return ExitCode.DONE if steps.verdict() else ExitCode.ENDED_BADLY
 
 
 def _tools_of(streams: Iterable[Transcript]) -> list[str]:

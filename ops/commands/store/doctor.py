@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
     return verdict(found, strict=args.strict)
 
 
-def examine(vitals: Vitals) -> list[Finding]:
+def examine(snapshot: Vitals) -> list[Finding]:
     """All findings, the worst first. Pure."""
-    found = [*of_the_server(vitals), *of_the_replicas(vitals), *of_the_store(vitals), *of_the_workers(vitals)]
+    found = [*of_the_server(snapshot), *of_the_replicas(snapshot), *of_the_store(snapshot), *of_the_workers(snapshot)]
     return sorted(found, key=lambda finding: -finding.severity)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
 from tests.support.wait import wait_until
 
 DATA = Path(__file__).parents[2] / "data" / "conformance"

@@ -11,9 +11,9 @@ import pytest
 import redis
 from redis.exceptions import NoPermissionError
 
-from tests.support.command_line import CommandLine
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Patience

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine, Said
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
-from tests.support.sentinel import free_port
+from tests.support.processes.command_line import CommandLine, Said
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.sentinel import free_port
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import spec
 from tests.support.wait import wait_until
 
 OLD, NEW = "an old key of 24 letters", "a new key of 24 letters!"

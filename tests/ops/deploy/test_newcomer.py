@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 
-from tests.support.live_store import LiveScene
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
-from tests.support.sick import worker
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
+from tests.support.store.sick import worker
 
 
 class Terminal:

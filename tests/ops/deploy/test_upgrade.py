@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine, Said
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.store_dump import NAMESPACE, load, raw_client
+from tests.support.processes.command_line import CommandLine, Said
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.store_dump import NAMESPACE, load, raw_client
 from toolonce.store.model import identity
 from toolonce.store.model.states import State
 from toolonce.store.operations.admission import Identified

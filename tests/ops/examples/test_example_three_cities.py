@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
 
 
 def test_the_three_cities_are_asked_both_ways_and_both_times_are_told() -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 from tests.support.wait import wait_until
 from toolonce.ops.metrics.event_metrics import EventMetrics
 from toolonce.ops.metrics.events import Event

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.redis_server import RealServer
+from tests.support.processes.command_line import CommandLine
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.model.errors import StoreUnsafe
 from toolonce.stream import AsyncClient, Client, ToolCall

@@ -13,7 +13,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
 from tests.support.wait import wait_until
 from toolonce.ops.errors import ServerNotStarted
 from toolonce.ops.server import embedded

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
 from tests.support.wait import wait_until
 from toolonce.ops.server.embedded import transient_server
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.scene import spec
 from toolonce.ops.server.embedded import EmbeddedServer, ensure_server, project_server
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.project import FOLDER, find_project, user_folder

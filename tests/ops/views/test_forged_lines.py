@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
 from toolonce.ops.views import render
 from toolonce.ops.views.logs import ForEyes, JsonLines
 from toolonce.store.model.plain import visible

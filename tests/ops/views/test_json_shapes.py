@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
-from tests.support.sick import worker
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
+from tests.support.store.sick import worker
 
 STREAM = Path(__file__).parents[3] / "ops" / "demo" / "transcripts" / "invoice.openai-responses.sse"
 NEEDS: dict[str, Callable[[str], list[str]]] = {

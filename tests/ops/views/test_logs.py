@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
 from toolonce.ops.views.logs import ForEyes, JsonLines
 from toolonce.store.model.specs import Effect
 from toolonce.store.operations.runs import Run

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene
 from toolonce.ops.views import render
 
 

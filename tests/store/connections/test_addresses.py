@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
-from tests.support.sentinel import Failover, free_port
-from tests.support.tls import TlsDoor
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.sentinel import Failover, free_port
+from tests.support.servers.tls import TlsDoor
+from tests.support.store.scene import spec
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Connection, Patience, without_password
 from toolonce.store.connections.urls import read_sentinel_url

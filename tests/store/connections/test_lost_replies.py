@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import pytest
 
-from tests.support.clocked_store import ClockedStore, with_test_clock
-from tests.support.moves import MOVES
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
-from tests.support.scene import Scene
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.clocked_store import ClockedStore, with_test_clock
+from tests.support.store.moves import MOVES
+from tests.support.store.scene import Scene
 from toolonce.store.connections.connection import Connection, Patience
 from toolonce.store.model.errors import StoreUnavailable
 from toolonce.store.operations.operation import Invocation, load, names

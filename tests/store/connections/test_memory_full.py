@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 from redis.exceptions import OutOfMemoryError
 
-from tests.support.clocked_store import ClockedStore
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import LEASE_MS, Scene, spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.clocked_store import ClockedStore
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import LEASE_MS, Scene, spec
 from tests.support.wait import wait_until
 from toolonce.store.connections import memory_watermark
 from toolonce.store.connections.memory_watermark import Marks, Memory, read_memory, take, watermark

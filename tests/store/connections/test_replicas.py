@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import LEASE_MS, Scene, spec
-from tests.support.sentinel import primary_and_replica
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.sentinel import primary_and_replica
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Connection, Patience
 from toolonce.store.connections.replication import acknowledged, following, known_replicas, note_replicas

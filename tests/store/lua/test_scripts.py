@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.redis_server import RealServer
+from tests.support.servers.redis_server import RealServer
 from toolonce.store.model.record import ANSWER_FIELDS, PAGE_FIELDS, RUN_FIELDS
 from toolonce.store.operations.operation import Script, load, names
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support.scene import BROKEN, Scene, spec
+from tests.support.store.scene import BROKEN, Scene, spec
 from toolonce.store.model.identity import call_key, fingerprint
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State

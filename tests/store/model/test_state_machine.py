@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from tests.support.audit import audit
-from tests.support.clocked_store import ClockedStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.audit import audit
+from tests.support.store.clocked_store import ClockedStore
+from tests.support.store.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
 from toolonce.store.model.states import OPEN, TABLE, Operation, State, targets
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations import runs as execution

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from toolonce.ops.commands.run.work import keeping
 from toolonce.ops.options import durations
 from toolonce.store.connections.connection import Patience

@@ -6,8 +6,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.moves import MOVES, cancelled, denied, expired, failed, held, queued, running, succeeded, unknown
-from tests.support.scene import LEASE_MS, Scene, spec
+from tests.support.store.moves import (
+    MOVES,
+    cancelled,
+    denied,
+    expired,
+    failed,
+    held,
+    queued,
+    running,
+    succeeded,
+    unknown,
+)
+from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.states import TABLE, Operation, State, Transition, targets
 from toolonce.store.operations import operators, recovery, runs
 from toolonce.store.operations.operators import Expected

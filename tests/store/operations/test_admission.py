@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.scene import Scene, spec
+from tests.support.store.scene import Scene, spec
 from toolonce.store.model.errors import CorruptRecord, StoreFull
 from toolonce.store.model.keys import Namespace
 from toolonce.store.model.outcomes import Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.scene import Scene, spec
+from tests.support.store.scene import Scene, spec
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.operations import aborted_turns, journal
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import GRACE_MS, LEASE_MS, Scene, spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import GRACE_MS, LEASE_MS, Scene, spec
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations import recovery, runs

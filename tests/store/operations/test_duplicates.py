@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.scene import Scene, spec
+from tests.support.store.scene import Scene, spec
 from toolonce.store.model.states import State
 
 ONCE = spec("pay", hold_duplicates=True)

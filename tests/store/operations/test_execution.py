@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scene import BROKEN, LEASE_MS, Scene, spec
+from tests.support.store.scene import BROKEN, LEASE_MS, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, runs
 from toolonce.store.operations.runs import NotRun, Run

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.scene import LEASE_MS, Scene, spec
+from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, recovery, runs
 from toolonce.store.operations.runs import NotRun, Run

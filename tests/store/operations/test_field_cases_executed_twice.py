@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.scene import BROKEN, LEASE_MS, Scene, spec
+from tests.support.store.scene import BROKEN, LEASE_MS, Scene, spec
 from toolonce.store.model import identity
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries, runs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.clocked_store import ClockedStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import LEASE_MS, Scene, spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.clocked_store import ClockedStore
+from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.states import SETTLED, State
 from toolonce.store.operations import recovery
 from toolonce.store.operations import runs as execution

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.scene import Scene, spec
+from tests.support.store.scene import Scene, spec
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.states import Operation, State
 from toolonce.store.operations import operators

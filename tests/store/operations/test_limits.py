@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.scene import LEASE_MS, Scene, spec
+from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations.runs import NotRun, Run
 from toolonce.store.operations.tools import limit, publish

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.scene import BROKEN, Scene, spec
+from tests.support.store.scene import BROKEN, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, runs
 from toolonce.store.operations.operation import Invocation

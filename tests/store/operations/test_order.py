@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scene import BROKEN, Scene, spec
+from tests.support.store.scene import BROKEN, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, queries
 from toolonce.store.operations.admission import NewCall

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from tests.support.redis_server import RealServer
+from tests.support.servers.redis_server import RealServer
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Connection
 from toolonce.store.operations.query import Query

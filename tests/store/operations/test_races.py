@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import pytest
 
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.scene import Scene
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.scene import Scene
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.states import State
 from toolonce.store.operations import admission, operators, queries, runs

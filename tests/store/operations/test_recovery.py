@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.scene import GRACE_MS, LEASE_MS, Scene, spec
+from tests.support.store.scene import GRACE_MS, LEASE_MS, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations.recovery import Retention

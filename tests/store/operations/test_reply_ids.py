@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import Scene
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import Scene
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries, recovery

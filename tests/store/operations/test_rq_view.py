@@ -11,8 +11,8 @@ from rq.job import Job, JobStatus
 from rq.registry import BaseRegistry, FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
-from tests.support.rq_view import rq_queue
-from tests.support.scene import Scene, spec
+from tests.support.servers.rq_view import rq_queue
+from tests.support.store.scene import Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations.pointers import ENTRY
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scene import Scene, spec
+from tests.support.store.scene import Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import adopt
 from toolonce.store.operations.tools import publish, published

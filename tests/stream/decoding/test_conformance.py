@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.transcripts import (
+from tests.support.stream.transcripts import (
     CONFORMANCE,
     RECORDINGS,
     Transcript,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import decoded, stream
-from tests.support.transcripts import CONFORMANCE, decode, transcripts
-from tests.support.wire import RENDER, WireCall, event
+from tests.support.stream.feeding import decoded, stream
+from tests.support.stream.transcripts import CONFORMANCE, decode, transcripts
+from tests.support.stream.wire import RENDER, WireCall, event
 from toolonce.stream import (
     DIALECTS,
     ArgumentsDraft,

@@ -107,7 +107,7 @@ def test_a_live_stream_means_to_us_what_it_means_to_its_vendor(provider: Provide
     assert guess_dialect(data) == provider.dialect
     assert os.environ[provider.key].encode() not in data
     pytest.importorskip("google.genai", reason="the vendors' libraries are not installed")
-    from tests.support.vendor_sdks import CALLS
+    from tests.support.stream.vendor_sdks import CALLS
 
     ours = [(call.name, call.call_id, call.arguments) for call in result.calls]
     assert ours == CALLS[provider.dialect](data)

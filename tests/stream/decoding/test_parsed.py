@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.event_stream import event, exception
-from tests.support.provider_server import ProviderServer, Reply
-from tests.support.speech import stream
-from tests.support.transcripts import CONFORMANCE, answer, decode, exact, transcripts
+from tests.support.stream.event_stream import event, exception
+from tests.support.stream.provider_server import ProviderServer, Reply
+from tests.support.stream.speech import stream
+from tests.support.stream.transcripts import CONFORMANCE, answer, decode, exact, transcripts
 from toolonce.stream import TurnDecoder, decode_body
 from toolonce.stream.turns.errors import StreamMisuse
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, exact, transcripts
-from tests.support.wire import RENDER, WireCall
+from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, exact, transcripts
+from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult
 
 for library in ("anthropic", "boto3", "google.genai", "openai"):
     pytest.importorskip(library, reason=f"{library} is not installed: pip install --group sdk")
 
-from tests.support.vendor_sdks import CALLS  # noqa: E402  it imports the libraries
+from tests.support.stream.vendor_sdks import CALLS  # noqa: E402  it imports the libraries
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own deprecations and experimental notes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import Frame, decoded, short
+from tests.support.stream.feeding import Frame, decoded, short
 
 START: Frame = {"type": "message_start", "message": {"id": "m1", "usage": {"input_tokens": 3, "output_tokens": 1}}}
 STOP: Frame = {"type": "message_stop"}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.event_stream import event, exception
-from tests.support.transcripts import CONFORMANCE, Transcript, answer, exact, transcripts
+from tests.support.stream.event_stream import event, exception
+from tests.support.stream.transcripts import CONFORMANCE, Transcript, answer, exact, transcripts
 from toolonce.stream import TurnDecoder, TurnResult, decode_body
 from toolonce.stream.decoding.detect import guess_dialect
 from toolonce.stream.dialects.bedrock_converse.replies import for_boto3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import Frame, decoded, short
+from tests.support.stream.feeding import Frame, decoded, short
 
 
 def parts(*content: Frame, finish: str | None = None, index: int | None = 0) -> Frame:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import Frame, decoded, short
+from tests.support.stream.feeding import Frame, decoded, short
 from toolonce.stream import decode_body
 
 CREATED: Frame = {"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}

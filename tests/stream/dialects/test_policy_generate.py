@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import Frame, in_all_pieces, short, stream
+from tests.support.stream.feeding import Frame, in_all_pieces, short, stream
 from toolonce.stream import decode_body
 
 MALFORMED: tuple[Any, ...] = ("malformed", [], [])

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import PAY, Bench, calls
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
-from tests.support.turns import Asked, turn
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.harness import PAY, Bench, calls
+from tests.support.stream.turns import Asked, turn
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Patience
 from toolonce.store.model.errors import StoreUnavailable

@@ -8,10 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from tests.support.harness import PAY, Bench, call, calls
-from tests.support.processes import Child
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
+from tests.support.processes.processes import Child
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.harness import PAY, Bench, call, calls
 from tests.support.wait import wait_until
 from toolonce.store.connections import waiting
 from toolonce.store.connections.connection import Connection, Patience

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import Bench, call
-from tests.support.inbox import Inbox
+from tests.support.stream.harness import Bench, call
+from tests.support.stream.inbox import Inbox
 from toolonce.ops.views import outcome_view
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import NotStored, State

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.harness import LOOK, PAY, Bench, calls
-from tests.support.redis_server import RealServer
-from tests.support.sentinel import free_port
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.sentinel import free_port
+from tests.support.stream.harness import LOOK, PAY, Bench, calls
 from tests.support.wait import wait_until
 from toolonce.store.connections.replication import note_replicas
 from toolonce.stream.harness.async_client import AsyncClient

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import PAY, Bench, call, calls
-from tests.support.scene import spec
+from tests.support.store.scene import spec
+from tests.support.stream.harness import PAY, Bench, call, calls
 from toolonce.store.model.states import State
 from toolonce.store.schema import validation
 from toolonce.stream.harness.async_client import AsyncClient

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.harness import LOOK, Bench, calls
-from tests.support.inbox import Inbox
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.scene import spec
+from tests.support.stream.harness import LOOK, Bench, calls
+from tests.support.stream.inbox import Inbox
 from toolonce.store.model.errors import StoreFull, StoreMisuse
 from toolonce.store.operations.runs import NotRun
 from toolonce.store.operations.tools import limit

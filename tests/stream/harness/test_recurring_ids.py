@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.provider_rules import refusal
-from tests.support.redis_server import RealServer
-from tests.support.turns import Asked, request, turn
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.provider_rules import refusal
+from tests.support.stream.turns import Asked, request, turn
 from toolonce.store.model.specs import Effect, ToolSpec
 from toolonce.store.operations.tools import publish
 from toolonce.stream.dialects.table import TABLE

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.support.harness import Bench, call, calls
-from tests.support.inbox import Inbox
+from tests.support.stream.harness import Bench, call, calls
+from tests.support.stream.inbox import Inbox
 from toolonce.store.model.errors import CorruptRecord
 from toolonce.stream.inbox.consumer import Consumer
 

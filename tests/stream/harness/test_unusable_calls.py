@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.harness import Bench
-from tests.support.inbox import Inbox
+from tests.support.processes.command_line import CommandLine
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.stream import AsyncClient, ToolCall

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import LOOK, PAY, Bench
-from tests.support.inbox import Inbox
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
-from tests.support.transcripts import CONFORMANCE, Transcript, transcripts
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.scene import spec
+from tests.support.stream.harness import LOOK, PAY, Bench
+from tests.support.stream.inbox import Inbox
+from tests.support.stream.transcripts import CONFORMANCE, Transcript, transcripts
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.states import State

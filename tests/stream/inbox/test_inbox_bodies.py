@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from tests.support.harness import Bench
-from tests.support.inbox import Inbox
-from tests.support.speech import stream
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox
+from tests.support.stream.speech import stream
 from toolonce.store.model.keyring import Keyring
 from toolonce.stream.inbox.consumer import Consumer
 

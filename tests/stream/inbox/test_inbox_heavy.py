@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import LOOK, PAY, Bench
-from tests.support.inbox import Inbox
-from tests.support.scene import spec
+from tests.support.store.scene import spec
+from tests.support.stream.harness import LOOK, PAY, Bench
+from tests.support.stream.inbox import Inbox
 from tests.support.wait import wait_until
 from toolonce.store.schema import validation
 from toolonce.stream.inbox import consumer as inbox

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import Bench
-from tests.support.inbox import Inbox
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox
 from toolonce.store.model.errors import StoreFull, StoreUnavailable
 from toolonce.store.schema.validation import validate as validate_by_schema
 from toolonce.stream.inbox import consumer as inbox

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import Bench
-from tests.support.inbox import Inbox
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox
 from toolonce.stream.inbox.consumer import Consumer
 
 

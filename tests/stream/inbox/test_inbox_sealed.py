@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import Bench
-from tests.support.inbox import Inbox, seal_entry
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.scene import spec
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox, seal_entry
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.sealing import Sealer

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import Bench
-from tests.support.inbox import Inbox
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox
 from toolonce.stream.inbox import consumer as inbox
 from toolonce.stream.inbox.consumer import Consumer
 from toolonce.stream.inbox.entry import read_entry

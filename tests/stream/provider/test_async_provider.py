@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.harness import Bench
-from tests.support.provider_server import ProviderServer, Reply
-from tests.support.speech import stream
-from tests.support.wire_paths import PATHS
+from tests.support.stream.harness import Bench
+from tests.support.stream.provider_server import ProviderServer, Reply
+from tests.support.stream.speech import stream
+from tests.support.stream.wire_paths import PATHS
 from toolonce.store.operations.aborted_turns import aborted
 from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.stream.provider import retry

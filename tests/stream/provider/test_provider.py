@@ -14,11 +14,11 @@ import httpx2
 import pytest
 from tenacity import RetryCallState
 
-from tests.support.harness import Bench
-from tests.support.provider_server import ProviderServer, Reply
-from tests.support.speech import stream
+from tests.support.stream.harness import Bench
+from tests.support.stream.provider_server import ProviderServer, Reply
+from tests.support.stream.speech import stream
+from tests.support.stream.wire_paths import PATHS
 from tests.support.wait import wait_until
-from tests.support.wire_paths import PATHS
 from toolonce.store.operations.aborted_turns import aborted
 from toolonce.stream.provider import retry
 from toolonce.stream.provider.response import Cancel

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.harness import Bench, call
-from tests.support.speech import stream
-from tests.support.turns import Asked, turn
+from tests.support.stream.harness import Bench, call
+from tests.support.stream.speech import stream
+from tests.support.stream.turns import Asked, turn
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import reclaim

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.provider_rules import refusal
-from tests.support.turns import THREE, Asked, outcomes, request, turn
+from tests.support.stream.provider_rules import refusal
+from tests.support.stream.turns import THREE, Asked, outcomes, request, turn
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 from toolonce.store.model.states import State

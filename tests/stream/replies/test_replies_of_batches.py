@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.provider_rules import refusal
-from tests.support.redis_server import RealServer
-from tests.support.turns import Asked, request, turn
+from tests.support.servers.redis_server import RealServer
+from tests.support.stream.provider_rules import refusal
+from tests.support.stream.turns import Asked, request, turn
 from toolonce.store.model.specs import Effect, ToolSpec
 from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client

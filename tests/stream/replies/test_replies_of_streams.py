@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.feeding import Frame, decoded
-from tests.support.provider_rules import refusal
-from tests.support.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, transcripts
-from tests.support.turns import outcomes, request
+from tests.support.stream.feeding import Frame, decoded
+from tests.support.stream.provider_rules import refusal
+from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, transcripts
+from tests.support.stream.turns import outcomes, request
 from toolonce.stream.harness.history import history, replies
 from toolonce.stream.harness.submission import asked
 from toolonce.stream.turns.turn import DIALECTS, Dialect

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from tests.support.provider_server import ProviderServer
-from tests.support.transcripts import CONFORMANCE, Transcript, decode, transcripts
-from tests.support.turns import Asked, outcomes, request, turn
+from tests.support.stream.provider_server import ProviderServer
+from tests.support.stream.transcripts import CONFORMANCE, Transcript, decode, transcripts
+from tests.support.stream.turns import Asked, outcomes, request, turn
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
 from toolonce.store.model.states import State

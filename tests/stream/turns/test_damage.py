@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import Frame, decoded, short, stream
+from tests.support.stream.feeding import Frame, decoded, short, stream
 from toolonce.stream import DIALECTS, ArgumentsDraft, Limits, TurnDecoder, decode_body
 from toolonce.stream.wire.arguments import judge_text
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.feeding import decoded, in_all_pieces, short
-from tests.support.wire import RENDER, WireCall
+from tests.support.stream.feeding import decoded, in_all_pieces, short
+from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder
 from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.wire.sse import SseReader

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.transcripts import CONFORMANCE, answer, decode, exact, transcripts
-from tests.support.wire import RENDER, WireCall
+from tests.support.stream.transcripts import CONFORMANCE, answer, decode, exact, transcripts
+from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult, decode_body, guess_dialect
 from toolonce.stream.turns.errors import StreamError
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.event_stream import event, exception, framed, header, message
+from tests.support.stream.event_stream import event, exception, framed, header, message
 from toolonce.stream.wire.event_stream import HEADER_BYTES, MESSAGE_BYTES, EventStreamReader
 from toolonce.stream.wire.framing import WireEvent
 from toolonce.stream.wire.limits import LimitPassed, Limits

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, approve, deny
 from toolonce.store.operations.tools import publish

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tenacity import wait_fixed
 
-from tests.support.tools_under_test import effect
-from tests.support.workers import Site
+from tests.support.processes.tools_under_test import effect
+from tests.support.processes.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import Call, NotStarted, Registry, Retry
 

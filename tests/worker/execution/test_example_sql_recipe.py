@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from tests.support.leftovers import leftover_processes
-from tests.support.processes import Child
+from tests.support.processes.leftovers import leftover_processes
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import LEASE_MS, Site
 from tests.support.wait import wait_until
-from tests.support.workers import LEASE_MS, Site
 from toolonce.ops.examples import sql_recipe as recipe
 from toolonce.store.crashpoints import VARIABLE
 from toolonce.store.model.states import State

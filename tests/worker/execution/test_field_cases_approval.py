@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Decision, Expected, approve, retry
 from toolonce.worker import Ask, Registry

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from tests.support.processes.workers import Site
 from tests.support.wait import PATIENCE_SECONDS, wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.stream.turns.turn import ToolCall
 from toolonce.worker import NotStarted, Registry

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from toolonce.store.model.keyring import VARIABLE
 from toolonce.store.model.states import State
 from toolonce.worker import NotStarted, Registry, ToolError

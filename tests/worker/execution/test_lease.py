@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redis_server import RealServer
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, cancel
 from toolonce.store.operations.runs import Delivery, Ending, Run, claim, settle

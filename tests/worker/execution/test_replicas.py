@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.sentinel import primary_and_replica
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.sentinel import primary_and_replica
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.model.states import State

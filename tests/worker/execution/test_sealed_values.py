@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.everything import everything_stored
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.workers import Site
+from tests.support.servers.everything import everything_stored
+from tests.support.servers.redis_server import RealServer
 from toolonce.store.model.keyring import VARIABLE, Keyring
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.sealing import Sealer

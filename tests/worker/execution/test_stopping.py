@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.tools_under_test import effect, thread_tools
+from tests.support.processes.tools_under_test import effect, thread_tools
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Decision, Expected, cancel
 from toolonce.worker import Call, Registry
@@ -64,7 +64,7 @@ def test_a_stop_that_is_heard_before_begin_means_no_effect(site: Site) -> None:
 
     @registry.tool(begins=True)
     def careful(call: Call) -> None:
-        from tests.support.tools_under_test import pass_gate
+        from tests.support.processes.tools_under_test import pass_gate
 
         effect("inside")
         pass_gate("go")
@@ -88,7 +88,7 @@ def test_a_call_that_is_to_be_tried_again_and_was_cancelled_is_not(site: Site) -
 
     @registry.tool(effect="read")
     def flaky(call: Call) -> None:
-        from tests.support.tools_under_test import pass_gate
+        from tests.support.processes.tools_under_test import pass_gate
 
         attempts.append(call.attempt)
         effect("inside")

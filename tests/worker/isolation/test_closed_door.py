@@ -11,10 +11,10 @@ from redis import Redis
 from rq import Callback, Queue, SimpleWorker
 from rq.job import Job
 
-from tests.support import rq_view
-from tests.support.tools_under_test import thread_tools
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
+from tests.support.servers import rq_view
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import entry
 from toolonce.worker.runtime.rq_job import Pointer

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from tests.support.processes.workers import LEASE_MS, Site
 from tests.support.wait import wait_until
-from tests.support.workers import LEASE_MS, Site
 from toolonce.store.model.states import State
 
 

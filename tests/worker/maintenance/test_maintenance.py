@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
 from toolonce.worker import Registry
@@ -43,7 +43,7 @@ def test_a_full_worker_has_no_room_and_one_that_ends_has_none_either(site: Site)
 
     @registry.tool
     def occupy() -> None:
-        from tests.support.tools_under_test import effect, pass_gate
+        from tests.support.processes.tools_under_test import effect, pass_gate
 
         effect("inside")
         pass_gate("go")

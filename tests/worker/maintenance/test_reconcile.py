@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.worker import Call, DidNotHappen, Registry
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.tools_under_test import effect, thread_tools
+from tests.support.processes.tools_under_test import effect, thread_tools
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import reconcile, reconcile_later
 from toolonce.worker import Call, DidNotHappen, Registry, ToolError

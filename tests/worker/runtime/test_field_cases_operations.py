@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.tools_under_test import thread_tools
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.durability import Durability
 from toolonce.store.model.errors import StoreUnsafe

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Child
-from tests.support.tools_under_test import VARIABLE, tools
+from tests.support.processes.processes import Child
+from tests.support.processes.tools_under_test import VARIABLE, tools
+from tests.support.processes.workers import TOOLS, Site
 from tests.support.wait import wait_until
-from tests.support.workers import TOOLS, Site
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.model.states import State
@@ -89,7 +89,7 @@ def test_a_worn_out_worker_drains_and_asks_to_be_started_anew(site: Site) -> Non
 
     @registry.tool(effect="mutating", timeout=0.1)
     def hang(what: str) -> None:
-        from tests.support.tools_under_test import pass_gate
+        from tests.support.processes.tools_under_test import pass_gate
 
         pass_gate(what)
 

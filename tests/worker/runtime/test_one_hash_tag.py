@@ -10,8 +10,8 @@ import sys
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from tests.support.tools_under_test import thread_tools
-from tests.support.workers import Site
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
 from toolonce.store.model.states import State
 
 _WORD = re.compile(r'"((?:\\.|[^"\\])*)"')

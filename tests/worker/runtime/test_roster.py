@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from tests.support.processes import Child
-from tests.support.scene import spec
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import Site
+from tests.support.store.scene import spec
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.ops.commands.store.doctor import examine
 from toolonce.ops.commands.store.workers import as_json
 from toolonce.ops.health.findings import Finding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.tools_under_test import thread_tools
-from tests.support.workers import Site
+from tests.support.processes.tools_under_test import thread_tools
+from tests.support.processes.workers import Site
 from toolonce.store.connections.connection import Connection, Link, Patience
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.workers import Site
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.workers import Site
 from toolonce.ops.exit_codes import ExitCode, code_of
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State

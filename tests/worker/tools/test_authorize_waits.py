@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
-from tests.support.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, cancel
 from toolonce.worker import Call, Registry
@@ -66,7 +66,7 @@ def test_a_hook_that_hangs_denies_at_the_run_limit_and_holds_no_slot(site: Site,
         site.wait_for(site.submit("look"), State.SUCCEEDED)
         till.free.set()
         assert returned.wait(10)
-        wait_until(lambda: process._tally.abandoned == 0, 10, "the thread that hung has ended")
+        wait_until(lambda: process._counters.abandoned == 0, 10, "the thread that hung has ended")
 
     assert record.failure
     assert (record.failure.code, record.failure.effect) == ("denied", "none")

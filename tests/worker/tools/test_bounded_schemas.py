@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import State
 from toolonce.store.schema.validation import validate

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from toolonce.store.model.plain import plain_value, whole_text
 from toolonce.store.model.states import State
 from toolonce.stream.turns.turn import ToolCall

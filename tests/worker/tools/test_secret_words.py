@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator
 
-from tests.support.redis_server import RealServer
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
+from tests.support.servers.redis_server import RealServer
 from toolonce.store.model.keyring import VARIABLE
 from toolonce.store.model.states import State
 from toolonce.worker import Call, Deny, Registry

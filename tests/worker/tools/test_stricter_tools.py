@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.workers import Site
+from tests.support.processes.workers import Site
 from toolonce.store.model.states import State
 from toolonce.store.operations.runs import Delivery, Run, claim, declare, interrupt
 from toolonce.worker import Call, Registry

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
 from toolonce.stream import Aborted, Client
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 
 
 def held(scene: LiveScene, call_id: str = "a") -> str:

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 from toolonce.store.model.keyring import VARIABLE, Keyring
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.sealing import Sealer

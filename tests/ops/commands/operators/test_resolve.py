@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
 
 
 @pytest.mark.parametrize("value", ["0", "false", '""', "[]", "{}", "null", "9007199254740993", '{"invoice": 17}'])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 
 
 def test_a_dry_run_says_what_would_run_replay_and_be_refused_and_changes_nothing(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 from tests.support.wait import wait_until
 from toolonce.ops.commands.operators import recover
 

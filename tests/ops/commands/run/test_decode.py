@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.transcripts import CONFORMANCE, Transcript, transcripts
+from tests.support.processes.command_line import CommandLine
+from tests.support.stream.transcripts import CONFORMANCE, Transcript, transcripts
 
 SOME = [t for t in transcripts(CONFORMANCE) if t.end == "eof"][::9]
 

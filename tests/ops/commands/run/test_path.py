@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 
 TRANSCRIPTS = Path(__file__).parents[4] / "ops" / "demo" / "transcripts"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.processes import Child
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
-from tests.support.speech import stream
+from tests.support.processes.command_line import CommandLine
+from tests.support.processes.processes import Child
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
+from tests.support.stream.speech import stream
 from tests.support.wait import wait_until
 from toolonce.stream.turns.turn import DIALECTS
 

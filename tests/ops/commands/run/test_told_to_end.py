@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Child
+from tests.support.processes.processes import Child
 from tests.support.wait import wait_until
 from toolonce.ops.server import server_process
 from toolonce.ops.server.data_folder import DataFolder
@@ -38,18 +38,18 @@ def test_the_embedded_server_ends_with_the_command_that_was_its_last_user(data_d
 
 FINALISED = """
 import os, signal, sys, time
-from toolonce.ops.server.termination import told_to_end
+from toolonce.ops.server.termination import signals_as_exceptions
 class Finalised:
     def __del__(self):
         os.kill(os.getpid(), int(sys.argv[1]))
-with told_to_end():
+with signals_as_exceptions():
     Finalised()
     time.sleep(60)
 """
 WHOLE = """
 import os, sys
-from toolonce.ops.server.termination import told_to_end, uninterrupted
-with told_to_end():
+from toolonce.ops.server.termination import signals_as_exceptions, uninterrupted
+with signals_as_exceptions():
     with uninterrupted():
         os.kill(os.getpid(), int(sys.argv[1]))
         print("whole", flush=True)
@@ -69,10 +69,10 @@ def test_a_signal_that_comes_while_an_object_is_finalised_is_not_lost(number: si
 def test_another_exit_in_a_finaliser_is_no_signal(code: int) -> None:
     program = (
         "import sys, threading\n"
-        "from toolonce.ops.server.termination import told_to_end\n"
+        "from toolonce.ops.server.termination import signals_as_exceptions\n"
         "class Finalised:\n"
         "    def __del__(self): sys.exit(int(sys.argv[1]))\n"
-        "with told_to_end():\n"
+        "with signals_as_exceptions():\n"
         "    Finalised()\n"
         "    print(threading.active_count())\n"
     )

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
-from tests.support.sentinel import free_port
-from tests.support.sick import IN_A_READING, ON_A_SERVER, worker
+from tests.support.processes.command_line import CommandLine
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.sentinel import free_port
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import spec
+from tests.support.store.sick import IN_A_READING, ON_A_SERVER, worker
 from tests.support.wait import wait_until
 from toolonce.ops.commands.store.doctor import examine, verdict
 from toolonce.ops.exit_codes import ExitCode
@@ -79,10 +79,10 @@ def test_each_sickness_is_found_on_a_server_that_has_it(patient: LiveScene, code
 
 @pytest.mark.parametrize("code", IN_A_READING)
 def test_each_sickness_is_found_in_a_reading_that_shows_it(patient: LiveScene, code: str) -> None:
-    vitals = take(patient.live.connection)
-    assert code not in {finding.code for finding in examine(vitals)}
+    snapshot = take(patient.live.connection)
+    assert code not in {finding.code for finding in examine(snapshot)}
 
-    found = {finding.code for finding in examine(IN_A_READING[code](vitals))}
+    found = {finding.code for finding in examine(IN_A_READING[code](snapshot))}
 
     assert code in found
 
@@ -95,9 +95,9 @@ def test_every_finding_that_the_doctor_knows_is_tested_above() -> None:
 
 
 def test_every_finding_says_why_it_matters_and_what_mends_it(patient: LiveScene) -> None:
-    vitals = take(patient.live.connection)
+    snapshot = take(patient.live.connection)
     for make in IN_A_READING.values():
-        for finding in examine(make(vitals)):
+        for finding in examine(make(snapshot)):
             assert finding.why
             assert finding.mend
 

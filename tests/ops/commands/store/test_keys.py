@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from tests.support.command_line import CommandLine
+from tests.support.processes.command_line import CommandLine
 from toolonce.store.model.keyring import VARIABLE, Keyring
 
 NEW, OLD = "the newer key of the tests", "the older key of the tests"

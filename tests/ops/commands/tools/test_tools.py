@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import CommandLine
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
+from tests.support.processes.command_line import CommandLine
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 
 SAFE = """
 from toolonce.worker.tools.registry import Registry

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support.wire_paths import PATHS
+from tests.support.stream.wire_paths import PATHS
 from toolonce.stream.agent.conversation import Conversation, Hooks, Terms
 from toolonce.stream.dialects.request import request_body
 from toolonce.stream.harness.batch import Batch

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tests.support.wire import WireCall, bedrock_converse
+from tests.support.stream.wire import WireCall, bedrock_converse
 
 Calls = Iterable[tuple[str, str, dict[str, Any]]]
 """Name, id, arguments."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.scene import spec
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import spec
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.operations.runs import Run
 from toolonce.stream.harness.client import Client

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from tests.support.redis_server import RealServer
+from tests.support.servers.redis_server import RealServer
 
 
 def everything_stored(server: RealServer) -> Iterator[str]:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from tests.support.clocked_store import ClockedStore
+from tests.support.store.clocked_store import ClockedStore
 from toolonce.store.model import keys
 from toolonce.store.model.states import OPEN, State
 

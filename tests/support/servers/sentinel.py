@@ -12,7 +12,7 @@ from typing import Self
 
 import redis
 
-from tests.support.redis_server import RealServer, server_binary
+from tests.support.servers.redis_server import RealServer, server_binary
 from tests.support.wait import wait_until
 
 SERVICE = "calls"

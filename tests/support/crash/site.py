@@ -12,15 +12,15 @@ from typing import Any, Self
 
 from rq.registry import FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 
-from tests.support.audit import audit
-from tests.support.crash_harness import SCOPE, TURN, two_calls
-from tests.support.crash_ledger import CrashLedger
-from tests.support.crash_nursery import Nursery, Sprout
-from tests.support.crash_tools import VARIABLE, tools
-from tests.support.live_store import LiveStore
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
-from tests.support.rq_view import rq_queue
+from tests.support.crash.harness import SCOPE, TURN, two_calls
+from tests.support.crash.ledger import CrashLedger
+from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.tools import VARIABLE, tools
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
+from tests.support.servers.rq_view import rq_queue
+from tests.support.store.audit import audit
+from tests.support.store.live_store import LiveStore
 from toolonce.store.model.states import State
 from toolonce.store.operations import operation, queries
 from toolonce.store.operations.queries import Record, Stats
@@ -73,7 +73,7 @@ class CrashSite:
     def worker(self, *more: str, lease_ms: int = 500, url: str = "", crash: str = "") -> Sprout:
         """A process that works, with one slot."""
         return self._start(
-            "toolonce", "work", "--tools", "tests.support.crash_tools:tools", "--redis", url or self.server.url,
+            "toolonce", "work", "--tools", "tests.support.crash.tools:tools", "--redis", url or self.server.url,
             "--namespace", NAMESPACE, "--lease", f"{lease_ms}ms", "--concurrency", "1", *more, crash=crash,
         )  # fmt: skip
 

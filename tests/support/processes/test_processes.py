@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crash_nursery import Nursery
-from tests.support.leftovers import leftover_processes
-from tests.support.processes import Child
+from tests.support.crash.nursery import Nursery
+from tests.support.processes.leftovers import leftover_processes
+from tests.support.processes.processes import Child
+from tests.support.processes.workers import TOOLS
 from tests.support.wait import wait_until
-from tests.support.workers import TOOLS
 
 ECHO = "import sys\nprint('ready')\nfor line in sys.stdin: print('got', line.strip())"
 # A grandchild in a session of its own: no process group holds it, no parent remembers it.

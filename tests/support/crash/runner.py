@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support.crash_cells import HARNESS_POINTS, Cell, Death, Rest
-from tests.support.crash_nursery import Nursery, Sprout
-from tests.support.crash_site import CrashSite
-from tests.support.crash_tools import open_gate
+from tests.support.crash.cells import HARNESS_POINTS, Cell, Death, Rest
+from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.site import CrashSite
+from tests.support.crash.tools import open_gate
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.operation import load

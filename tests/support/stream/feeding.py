@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.transcripts import random_pieces, single_bytes
+from tests.support.stream.transcripts import random_pieces, single_bytes
 from toolonce.stream import TurnDecoder, TurnResult
 
 Frame = dict[str, Any]

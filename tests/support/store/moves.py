@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.support.scene import BROKEN, Scene, spec
+from tests.support.store.scene import BROKEN, Scene, spec
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import Operation, State
 from toolonce.store.operations import operators

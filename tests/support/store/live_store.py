@@ -8,7 +8,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.support.scene import Scene
+from tests.support.store.scene import Scene
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.outcomes import Failure

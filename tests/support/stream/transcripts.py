@@ -14,7 +14,7 @@ from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.decoding.whole_body import decode_body
 from toolonce.stream.turns.turn import TurnResult
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CONFORMANCE = ROOT / "tests" / "data" / "conformance"
 RECORDINGS = Path(os.environ.get("TOOLONCE_RECORDINGS") or ROOT.parent / "shared" / "recordings")
 

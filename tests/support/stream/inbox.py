@@ -8,7 +8,7 @@ from typing import Any
 import redis
 from cryptography.fernet import Fernet
 
-from tests.support.harness import Bench
+from tests.support.stream.harness import Bench
 from toolonce.store.model.keyring import Keyring
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, TypeVar
 
-from tests.support.audit import audit
-from tests.support.clocked_store import ClockedStore
+from tests.support.store.audit import audit
+from tests.support.store.clocked_store import ClockedStore
 from toolonce.store.model import identity
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.specs import Effect, ToolSpec

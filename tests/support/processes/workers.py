@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.processes import Child
-from tests.support.tools_under_test import VARIABLE, Ledger, tools
+from tests.support.processes.processes import Child
+from tests.support.processes.tools_under_test import VARIABLE, Ledger, tools
 from tests.support.wait import PATIENCE_SECONDS, wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
@@ -26,7 +26,7 @@ from toolonce.worker import Registry
 from toolonce.worker.runtime.process import Options, Process
 from toolonce.worker.runtime.signals import Signals
 
-TOOLS = "tests.support.tools_under_test:tools"
+TOOLS = "tests.support.processes.tools_under_test:tools"
 LEASE_MS = 1_000
 _turns = itertools.count(1)
 

@@ -1,7 +1,7 @@
 """A store as a file: what a release has written, kept as test data for all later ones.
 
 Logical, not Redis' own DUMP: that is bound to a server's version. Make the dump of a new release, once, with
-`python -m tests.support.store_dump tests/data/store-<release>.json`; an old one is never made again.
+`python -m tests.support.store.store_dump tests/data/store-<release>.json`; an old one is never made again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import redis
 
-from tests.support.live_store import LiveScene, LiveStore
-from tests.support.redis_server import RealServer
-from tests.support.scene import spec
+from tests.support.servers.redis_server import RealServer
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import spec
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.operations.recovery import purge
 

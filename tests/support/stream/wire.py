@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support import event_stream
+from tests.support.stream import event_stream
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.support.live_store import LiveScene
-from tests.support.scene import spec
+from tests.support.store.live_store import LiveScene
+from tests.support.store.scene import spec
 from toolonce.ops.health.health_snapshot import Vitals
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.operations.recovery import reconcile_later
@@ -154,13 +154,13 @@ def long_deadline(scene: LiveScene) -> None:
 
 
 def info(name: str, value: str) -> Rewriting:
-    return lambda vitals: replace(vitals, info={**vitals.info, name: value})
+    return lambda snapshot: replace(snapshot, info={**snapshot.info, name: value})
 
 
 def replicas(behind: int) -> Rewriting:
     line = f"ip=replica.example.org,port=6379,state=online,offset={10_000_000 - behind},lag=1"
     told = {"role": "master", "connected_slaves": "1", "slave0": line, "master_repl_offset": "10000000"}
-    return lambda vitals: replace(vitals, info={**vitals.info, **told})
+    return lambda snapshot: replace(snapshot, info={**snapshot.info, **told})
 
 
 def replicas_and_worker(**report: Any) -> Sickness:
@@ -211,18 +211,18 @@ IN_A_READING: dict[str, Rewriting] = {
     "old_server": info("valkey_version", "6.2.1"),
     "disk_full": info("aof_last_write_status", "err"),
     "cluster": info("cluster_enabled", "1"),
-    "untried_rq": lambda vitals: replace(vitals, rq="3.1.0"),
+    "untried_rq": lambda snapshot: replace(snapshot, rq="3.1.0"),
     "loose_replication": replicas(behind=0),
-    "clocks_differ": lambda vitals: replace(vitals, clocks={"replica.example.org:6379": -1_500}),
+    "clocks_differ": lambda snapshot: replace(snapshot, clocks={"replica.example.org:6379": -1_500}),
     "replica_lag": replicas(behind=2_000_000),
-    "slow_server": lambda vitals: replace(vitals, latency_ms=(9.0,) * 20),
-    "no_tls": lambda vitals: replace(vitals, url="redis://redis.example.org:6379/0"),
-    "default_user": lambda vitals: replace(vitals, url="redis://localhost/0"),
-    "deep_queue": lambda vitals: with_queue(vitals, 60_000),
-    "clock_went_back": lambda vitals: replace(vitals, clock_mark=int(time.time() * 1000) + 3_600_000),
+    "slow_server": lambda snapshot: replace(snapshot, latency_ms=(9.0,) * 20),
+    "no_tls": lambda snapshot: replace(snapshot, url="redis://redis.example.org:6379/0"),
+    "default_user": lambda snapshot: replace(snapshot, url="redis://localhost/0"),
+    "deep_queue": lambda snapshot: with_queue(snapshot, 60_000),
+    "clock_went_back": lambda snapshot: replace(snapshot, clock_mark=int(time.time() * 1000) + 3_600_000),
 }
 
 
-def with_queue(vitals: Vitals, length: int) -> Vitals:
-    assert vitals.stats
-    return replace(vitals, stats=replace(vitals.stats, queues={"default": (length, 0)}))
+def with_queue(snapshot: Vitals, length: int) -> Vitals:
+    assert snapshot.stats
+    return replace(snapshot, stats=replace(snapshot.stats, queues={"default": (length, 0)}))

@@ -18,13 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-import tests.support.crash_tools  # noqa: F401  what children need is imported before they are forked
+import tests.support.crash.tools  # noqa: F401  what children need is imported before they are forked
 import toolonce.worker.runtime.process  # noqa: F401
-from tests.support import crash_harness
-from tests.support.processes import Child, state_of
-from tests.support.tools_under_test import VARIABLE
+from tests.support.crash import harness as crash_harness
+from tests.support.processes.processes import Child, state_of
+from tests.support.processes.tools_under_test import VARIABLE
+from tests.support.processes.workers import TOOLS, Site
 from tests.support.wait import wait_until
-from tests.support.workers import TOOLS, Site
 from toolonce.ops import cli
 from toolonce.store import crashpoints
 
@@ -99,7 +99,7 @@ class Nursery:
         self._folder = folder
         self._lock = threading.Lock()
         self._born = 0
-        self._child = Child.python("-m", "tests.support.crash_nursery")
+        self._child = Child.python("-m", "tests.support.crash.nursery")
         self._child.wait_for_line("ready", timeout=60)
 
     def start(self, *words: str, env: Mapping[str, str] | None = None, crash: str = "") -> Sprout:

@@ -15,7 +15,7 @@ from typing import Self
 
 from tests.support.wait import PATIENCE_SECONDS, wait_until
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Child:

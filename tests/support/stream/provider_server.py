@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
-from tests.support.provider_rules import refusal
+from tests.support.stream.provider_rules import refusal
 
 _TEXT = "Done."
 ANSWERS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from tenacity import wait_fixed
 
-from tests.support.crash_ledger import CrashLedger
+from tests.support.crash.ledger import CrashLedger
 from tests.support.wait import wait_until
 from toolonce.store import crashpoints
 from toolonce.store.model.specs import Effect

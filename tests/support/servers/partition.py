@@ -16,8 +16,8 @@ from typing import Self
 
 import redis
 
-from tests.support.redis_server import RealServer, server_binary
-from tests.support.sentinel import SERVICE, free_port
+from tests.support.servers.redis_server import RealServer, server_binary
+from tests.support.servers.sentinel import SERVICE, free_port
 from tests.support.wait import wait_until
 
 SENTINELS, QUORUM = 3, 2

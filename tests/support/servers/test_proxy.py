@@ -10,8 +10,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.support.proxy import FaultProxy
-from tests.support.redis_server import RealServer
+from tests.support.servers.proxy import FaultProxy
+from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 
 
