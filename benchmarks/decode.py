@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.support import event_stream  # noqa: E402  it needs the path above
+from tests.support.stream import event_stream  # noqa: E402  it needs the path above
 from tests.support.stream.transcripts import RECORDINGS, transcripts  # noqa: E402  it needs the path above
 from tests.support.stream.wire import RENDER, WireCall, event  # noqa: E402
 from toolonce.stream import DIALECTS, TurnDecoder  # noqa: E402
@@ -80,7 +80,7 @@ def decode(dialect: str, data: bytes) -> None:
     assert decoder.eof().outcome == "completed"
 
 
-def best(*works: Callable[[], None], rounds: int = ROUNDS) -> list[float]:
+def best(*works: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
     """The best time of each, in turns, so that a busy machine is busy for all of them."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
@@ -91,22 +91,27 @@ def best(*works: Callable[[], None], rounds: int = ROUNDS) -> list[float]:
     return [min(spent) for spent in times]
 
 
+def each_of(work: Callable[[bytes], object], streams: list[bytes]) -> None:
+    for data in streams:
+        work(data)
+
+
 def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
     repeats = max(1, REPEAT_BYTES // sum(map(len, streams)))
     rounds = streams * repeats
     frames = [payload for data in rounds for payload in payloads(dialect, data)]
     each = 1e6 / len(frames)
     floor, ours = best(
-        lambda: [json.loads(frame) for frame in frames] and None,
-        lambda: [decode(dialect, data) for data in rounds] and None,
+        lambda: [json.loads(frame) for frame in frames],
+        lambda: each_of(lambda data: decode(dialect, data), rounds),
     )
     reader = helper = None
     if sdk:
         from tests.support.stream.vendor_sdks import CALLS, READ
 
-        reader = best(lambda: [exhaust(READ[dialect](data)) for data in rounds] and None, rounds=1)[0] * each
+        reader = best(lambda: each_of(lambda data: exhaust(READ[dialect](data)), rounds), rounds=1)[0] * each
         if len(streams) > 1:  # on one turn of 10,000 events a helper that parses again after each takes minutes
-            helper = best(lambda: [CALLS[dialect](data) for data in rounds] and None, rounds=1)[0] * each
+            helper = best(lambda: each_of(CALLS[dialect], rounds), rounds=1)[0] * each
     return Row(name, len(frames), floor * each, ours * each, reader, helper)
 
 

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import marks
@@ -50,7 +51,7 @@ def starts(client: Client, plain: redis.Redis, path: Path) -> None:
     for n in range(WAITS):
         for _ in range(2):  # one after a call, one after a SET
             time.sleep(PAUSE_S)
-            sets.append(timed(lambda n=n: plain.set(f"bench:{n}", "x" * 100)))
+            sets.append(timed(partial(plain.set, f"bench:{n}", "x" * 100)))
         time.sleep(PAUSE_S)
         waits.append(one_wait(client, path, n))
     wait, alone = statistics.median(waits), statistics.median(sets)

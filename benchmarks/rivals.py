@@ -11,8 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from toolonce.store.connections.connection import Connection
-from toolonce.store.model import identity, specs
+from toolonce.store.model import identity
+from toolonce.store.model.specs import ToolSpec
 from toolonce.store.operations import admission
+from toolonce.store.operations.tools import publish
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def fill_ours(url: str, count: int, tool: str = "noop") -> None:
 
     connection = Connection(url)
     space = connection.space
-    connection.run(specs.publish(space, tools.specs()))
+    connection.run(publish(space, tools.specs()))
     found = tools.find(tool)
     assert found
     for first in range(0, count, 50):
@@ -54,7 +56,7 @@ def fill_ours(url: str, count: int, tool: str = "noop") -> None:
     connection.close()
 
 
-def _call(namespace: str, turn_id: str, spec: specs.ToolSpec, n: int) -> admission.NewCall:
+def _call(namespace: str, turn_id: str, spec: ToolSpec, n: int) -> admission.NewCall:
     key = identity.call_key(namespace, "bench", turn_id, identity.reference(str(n), 1))
     known = admission.Identified(key, (identity.fingerprint(spec.name, {"n": n}),))
     return admission.NewCall(known, spec.name, json.dumps({"n": n}), n, str(n), spec=spec)

@@ -14,6 +14,7 @@ import statistics
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import latency
 import marks
@@ -81,13 +82,17 @@ def crunching(rounds: int) -> None:
     print(f"two processes over one, handlers that compute for 1 ms: {rates[two.name] / rates[one.name]:.2f}")
 
 
+def _have_slept(path: Path) -> bool:
+    return marks.count(path) >= NAPS + 50
+
+
 def naps() -> None:
     """200 calls that sleep 50 ms, 50 at once: 200 ms is what it takes at best."""
     for tool in ("nap", "nap_async"):
         with ground() as (_, url, path):
             fill_ours(url, NAPS + 50, tool)
             with workers(our_worker(50), 1):
-                wait_until(lambda path=path: marks.count(path) >= NAPS + 50, PATIENCE_S, "all have slept")
+                wait_until(partial(_have_slept, path), PATIENCE_S, "all have slept")
             ended = sorted(moment for _, moment in marks.read(path))[50:]
         took = ended[-1] - ended[0]
         print(
