@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from toolonce.stream.turns.turn import Dialect
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -48,7 +50,7 @@ class Row:
     helper: float | None
 
 
-def synthetic(dialect: str) -> bytes:
+def synthetic(dialect: Dialect) -> bytes:
     """One turn of about ``EVENTS`` events: four calls, one after the other, as servers send them."""
     text = json.dumps({"text": 'some words of "text" é 東京 ' * 4000}, ensure_ascii=False)
     size = max(1, len(text) // (EVENTS // 4))
@@ -61,19 +63,19 @@ def synthetic(dialect: str) -> bytes:
     return RENDER[dialect](calls, [number for number in range(4) for _ in fragments], "Hi")
 
 
-def recorded(dialect: str) -> list[bytes]:
+def recorded(dialect: Dialect) -> list[bytes]:
     """The recordings of a dialect that end well; the vendors' libraries raise in the middle of the others."""
     found = [t for t in transcripts(RECORDINGS) if t.dialect == dialect and t.answer["outcome"] == "completed"]
     return [t.data for t in found if "mistral" not in t.key and "cererebras" not in t.key]
 
 
-def payloads(dialect: str, data: bytes) -> list[bytes]:
-    if TABLE[dialect].framing is EventStreamReader:  # type: ignore[index]
+def payloads(dialect: Dialect, data: bytes) -> list[bytes]:
+    if TABLE[dialect].framing is EventStreamReader:
         return list(event_stream.payloads(data))
     return [line[5:] for line in data.splitlines() if line.startswith(b"data:") and b"[DONE]" not in line]
 
 
-def decode(dialect: str, data: bytes) -> None:
+def decode(dialect: Dialect, data: bytes) -> None:
     decoder = TurnDecoder(dialect)
     for at in range(0, len(data), CHUNK):
         decoder.feed(data[at : at + CHUNK])
@@ -96,7 +98,7 @@ def each_of(work: Callable[[bytes], object], streams: list[bytes]) -> None:
         work(data)
 
 
-def measure(name: str, dialect: str, streams: list[bytes], sdk: bool) -> Row:
+def measure(name: str, dialect: Dialect, streams: list[bytes], sdk: bool) -> Row:
     repeats = max(1, REPEAT_BYTES // sum(map(len, streams)))
     rounds = streams * repeats
     frames = [payload for data in rounds for payload in payloads(dialect, data)]

@@ -20,7 +20,7 @@ from ...store.operations.queries import stats
 from ...stream.decoding.decoder import TurnDecoder
 from ...stream.harness.batch import Batch
 from ...stream.turns.drafts import ArgumentsDraft, CallDropped, CallOpened, Draft
-from ...stream.turns.turn import TurnResult
+from ...stream.turns.turn import Dialect, TurnResult
 from ..options.inputs import decode, is_document
 from ..views import outcome_view
 from .environment import Environment
@@ -37,7 +37,7 @@ class Transcript:
     """A recorded stream. Its name stands in for a turn id where the server sent none that can be used."""
 
     name: str
-    dialect: str
+    dialect: Dialect
     body: bytes
     recorded: bool = False
 

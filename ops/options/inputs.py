@@ -12,6 +12,7 @@ from pathlib import Path
 from ...stream.decoding.decoder import TurnDecoder
 from ...stream.decoding.detect import guess_dialect
 from ...stream.decoding.whole_body import decode_body
+from ...stream.dialects.table import spec_of
 from ...stream.harness.calls_json import calls_from_json
 from ...stream.turns.turn import DIALECTS, Kind, RejectedCall, ToolCall, TurnResult
 from ..errors import Usage
@@ -48,7 +49,7 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> T
     Raises:
         UnknownDialect: there is no such dialect, or none is recognised.
     """
-    chosen = dialect or guess_dialect(body)
+    chosen = spec_of(dialect).name if dialect else guess_dialect(body)
     if is_document(body):
         return decode_body(body, chosen, max_tokens=max_tokens)
     decoder = TurnDecoder(chosen, max_tokens=max_tokens)

@@ -24,7 +24,7 @@ from ..provider.retry import Budget, Observers, read_turn
 from ..replies.protocol import Message
 from ..replies.translations import CATALOGUE, FALLBACK, Catalogue, MessageCode
 from ..replies.user_text import for_user
-from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 
 Ended = Literal["answered", "running", "gave_up", "no_turn"]
 
@@ -87,7 +87,7 @@ class Conversation:
     def __init__(
         self,
         client: Client,
-        dialect: str,
+        dialect: Dialect,
         ask: Callable[[list[Message]], Opener],
         *,
         terms: Terms = Terms(),
@@ -110,7 +110,7 @@ class Conversation:
             entry.messages or self._written(entry, following.reply_ids if following else ())
             for entry, following in after
         )
-        return taking_turns(self._dialect, [message for messages in said for message in messages])
+        return taking_turns([message for messages in said for message in messages], self._dialect)
 
     def _written(self, entry: JournalStep, reply_ids: Sequence[str | None]) -> Sequence[Message]:
         """What a turn adds to the history; its calls go under the ids that admission chose, once it has."""
@@ -137,7 +137,7 @@ class Conversation:
             before = self._calls_of(last) if last and last.calls else None
             if before is not None:
                 return before  # calls still run: the history has no place for the question yet
-            self._journal.add(JournalStep("question", (user_message(self._dialect, text),), step=step))
+            self._journal.add(JournalStep("question", (user_message(text, self._dialect),), step=step))
         match self._journal.end_of(step):
             case JournalStep(kind="turn", text=said):
                 return Answer(said, "answered")

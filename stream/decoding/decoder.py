@@ -54,7 +54,7 @@ class TurnDecoder:
 
     def __init__(
         self,
-        dialect: Dialect | str,
+        dialect: Dialect,
         *,
         limits: Limits | None = None,
         record: str | PathLike[str] | None = None,

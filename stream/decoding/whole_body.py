@@ -18,7 +18,7 @@ from .parsed import json_of
 
 
 def decode_body(
-    body: object, dialect: Dialect | str, *, limits: Limits | None = None, max_tokens: int | None = None
+    body: object, dialect: Dialect, *, limits: Limits | None = None, max_tokens: int | None = None
 ) -> TurnResult:
     """The result of a response that was not streamed. No bytes make it raise.
 

@@ -11,12 +11,13 @@ from itertools import groupby
 from typing import Any
 
 from ..turns.errors import NotOffered
+from ..turns.turn import Dialect
 from .table import spec_of
 
 Message = dict[str, Any]
 
 
-def user_message(dialect: str, text: str) -> Message:
+def user_message(text: str, dialect: Dialect) -> Message:
     """What a user says, in the dialect's shape.
 
     Raises:
@@ -25,7 +26,7 @@ def user_message(dialect: str, text: str) -> Message:
     return spec_of(dialect).request.user_message(text)
 
 
-def request_body(dialect: str, base: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any]:
+def request_body(base: Mapping[str, Any], messages: Sequence[Message], dialect: Dialect) -> dict[str, Any]:
     """A request for a streamed turn: `base` (model, tools, ...) with the history in its place.
 
     Raises:
@@ -35,7 +36,7 @@ def request_body(dialect: str, base: Mapping[str, Any], messages: Sequence[Messa
     return {**base, request.HISTORY: list(messages), **request.STREAMED}
 
 
-def forbid_parallel_calls(body: Mapping[str, Any], dialect: str) -> dict[str, Any]:
+def forbid_parallel_calls(body: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     """A copy of a request body that allows at most one call; the body is not changed.
 
     A body without tools comes back as it is: these providers refuse the switch there.
@@ -54,7 +55,7 @@ def forbid_parallel_calls(body: Mapping[str, Any], dialect: str) -> dict[str, An
     return told if body.get(request.TOOLS) else dict(body)
 
 
-def taking_turns(dialect: str, messages: Sequence[Message]) -> list[Message]:
+def taking_turns(messages: Sequence[Message], dialect: Dialect) -> list[Message]:
     """The history with what one side says in a row as one message, for dialects where user and model take turns.
 
     So results and the question after them, or two questions of which the first got no turn, stay a valid history.

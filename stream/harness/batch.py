@@ -24,7 +24,7 @@ from ..replies.call_ids import IdForm
 from ..replies.protocol import Message
 from ..replies.translations import FALLBACK
 from ..replies.user_text import for_user
-from ..turns.turn import TurnResult
+from ..turns.turn import Dialect, TurnResult
 from .history import history, replies
 from .submission import SubmissionTerms
 
@@ -56,12 +56,12 @@ class BatchView:
         """True while an answer may still come without anyone asking."""
         return any(outcome.pending for outcome in self.outcomes)
 
-    def replies(self, dialect: str | None = None, *, ids: IdForm = "paired") -> list[Message]:
+    def replies(self, dialect: Dialect | None = None, *, ids: IdForm = "paired") -> list[Message]:
         """One provider-shaped result per call, to append after `history`, whose ids are the same for the same `ids`."""
         chosen, came_in = self._dialects(dialect)
-        return replies(chosen, self.outcomes, turn_id=self.turn_id, came_in=came_in, ids=ids)
+        return replies(self.outcomes, chosen, turn_id=self.turn_id, came_in=came_in, ids=ids)
 
-    def history(self, dialect: str | None = None, *, ids: IdForm = "paired") -> list[Message]:
+    def history(self, dialect: Dialect | None = None, *, ids: IdForm = "paired") -> list[Message]:
         """The assistant message to append before the replies.
 
         Raises:
@@ -69,7 +69,7 @@ class BatchView:
         """
         if self.turn is None:
             raise StoreMisuse("history() needs the turn itself; keep it in the harness, or decode it again")
-        return history(self._dialects(dialect)[0], self.turn, turn_id=self.turn_id, outcomes=self.outcomes, ids=ids)
+        return history(self.turn, self._dialects(dialect)[0], turn_id=self.turn_id, outcomes=self.outcomes, ids=ids)
 
     def for_model(self) -> tuple[str, ...]:
         """What the model is told about each call, as plain text, in call order."""
@@ -124,7 +124,7 @@ class BatchView:
     def _channels(self) -> list[str]:
         return [self._terms.space.wake_channel(key) for key in self._turn_keys]
 
-    def _dialects(self, dialect: str | None) -> tuple[str, str | None]:
+    def _dialects(self, dialect: Dialect | None) -> tuple[Dialect, Dialect | None]:
         came_in = self.turn.dialect if self.turn else None
         chosen = dialect or came_in
         if chosen is None:

@@ -15,15 +15,15 @@ from ..dialects.table import spec_of
 from ..replies.answers import answer, sendable
 from ..replies.call_ids import IdForm, outbound_ids
 from ..replies.protocol import Message, WrittenCall
-from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 
 
 def replies(
-    dialect: str,
     outcomes: Iterable[Outcome],
+    dialect: Dialect,
     *,
     turn_id: str | None,
-    came_in: str | None = None,
+    came_in: Dialect | None = None,
     ids: IdForm = "paired",
 ) -> list[Message]:
     """The provider-shaped results of one turn: exactly one per outcome, in call order, whatever order they came in.
@@ -61,8 +61,8 @@ def replies(
 
 
 def history(
-    dialect: str,
     turn: TurnResult,
+    dialect: Dialect,
     *,
     turn_id: str | None = None,
     outcomes: Iterable[Outcome] = (),
@@ -92,7 +92,7 @@ def history(
 
 
 def assistant_messages(
-    dialect: str, turn: TurnResult, turn_id: str | None, reply_ids: Sequence[str | None], ids: IdForm = "paired"
+    dialect: Dialect, turn: TurnResult, turn_id: str | None, reply_ids: Sequence[str | None], ids: IdForm = "paired"
 ) -> list[Message]:
     """The same, with what `chosen_ids` said earlier; see `history`."""
     module = spec_of(dialect).replies

@@ -22,6 +22,7 @@ from ...store.model.errors import KeyringMissing, TurnIdMissing
 from ...store.model.keyring import Keyring
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
+from ..dialects.table import spec_of
 from ..harness.admission_rules import RequestedCall
 from ..harness.calls_json import calls_from_json
 from ..harness.submission import asked_of, usable_turn_id
@@ -96,7 +97,7 @@ def _read(fields: Fields, open_: _Open) -> ReadEntry:
 
 
 def _decoded(fields: Fields, body: bytes) -> TurnResult:
-    dialect = _text(fields, b"dialect")
+    dialect = spec_of(_text(fields, b"dialect")).name
     most = _tokens(fields)
     if not _flag(fields, b"streamed", b"1"):
         return decode_body(body, dialect, max_tokens=most)

@@ -15,7 +15,7 @@ from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
-from ..turns.turn import TurnResult
+from ..turns.turn import Dialect, TurnResult
 from .response import ReadingTerms, ResponseAttempt, ended, is_line_error, refused, was_sent
 from .retry import (
     NOBODY,
@@ -66,7 +66,7 @@ def sending_async(client: SendsAsync, request: Any) -> AsyncOpener:
 
 async def read_turn_async(
     open_response: AsyncOpener,
-    dialect: str,
+    dialect: Dialect,
     *,
     budget: Budget = USUAL,
     watch: Observers = NOBODY,

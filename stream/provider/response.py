@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from ..decoding.decoder import TurnDecoder
 from ..decoding.whole_body import decode_body
@@ -81,7 +81,7 @@ class ReadingTerms:
     """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence; ``max_tokens`` as for
     `TurnDecoder`."""
 
-    dialect: str
+    dialect: Dialect
     until: float
     idle_s: float
     streamed: bool = True
@@ -246,9 +246,9 @@ def _error_result(reading: _Reading) -> TurnResult:
     return refused(reading.terms.dialect, reading.response.status_code, body)
 
 
-def refused(dialect: str, status: int, body: bytes) -> TurnResult:
+def refused(dialect: Dialect, status: int, body: bytes) -> TurnResult:
     """The result for a response that is an error, whatever its body says."""
     told = error_event(body[:ERROR_BYTES])
     reason = f"the provider answered with HTTP {status}: {told.code or 'without a code'}"
     error = ProviderError(told.code, told.message, status)
-    return TurnResult(cast(Dialect, dialect), "failed", error=error, diagnostics=(reason,), bytes_seen=len(body))
+    return TurnResult(dialect, "failed", error=error, diagnostics=(reason,), bytes_seen=len(body))

@@ -19,7 +19,7 @@ from tenacity.wait import wait_random_exponential
 from ...store.model.times import seconds
 from ..turns.drafts import Draft
 from ..turns.errors import StreamingRefused
-from ..turns.turn import TurnResult
+from ..turns.turn import Dialect, TurnResult
 from .response import Cancel, Opener, ReadingTerms, Response, ResponseAttempt, attempt
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -63,7 +63,7 @@ class Aborted:
         attempt: 1 for the first one.
     """
 
-    dialect: str
+    dialect: Dialect
     outcome: str
     reason: str
     status: int
@@ -114,7 +114,7 @@ def httpx_opener(client: HttpxClient, request: Any) -> Opener:
 
 def read_turn(
     open_response: Opener,
-    dialect: str,
+    dialect: Dialect,
     *,
     budget: Budget = USUAL,
     watch: Observers = NOBODY,

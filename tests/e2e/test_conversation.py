@@ -24,7 +24,7 @@ from toolonce.store.operations.tools import publish
 from toolonce.stream.agent.conversation import Answer, Conversation, Terms
 from toolonce.stream.harness.client import Client
 from toolonce.stream.provider.retry import Budget
-from toolonce.stream.turns.turn import DIALECTS
+from toolonce.stream.turns.turn import DIALECTS, Dialect
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [("put", "c1", {"what": "one"}), ("echo", "c2", {"value": [1, "é"]})]
 
@@ -48,7 +48,7 @@ def http() -> Iterator[httpx2.Client]:
         yield client
 
 
-def script(dialect: str, *turns: Any) -> list[bytes]:
+def script(dialect: Dialect, *turns: Any) -> list[bytes]:
     """Turns one after the other: a list of calls, or a text."""
     return [
         stream(dialect, f"turn-{number}", turn)
@@ -66,7 +66,7 @@ def last_history(provider: ProviderServer) -> list[Any]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_question_is_answered_with_what_the_tools_did(
-    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: Dialect
 ) -> None:
     provider.script.extend(script(dialect, CALLS, "All done."))
     conversation = talk(site.client, http, provider.url, dialect)
@@ -81,7 +81,7 @@ def test_a_question_is_answered_with_what_the_tools_did(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_call_ids_that_a_server_counts_per_turn_stand_once_in_the_history_also_after_a_restart(
-    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: Dialect
 ) -> None:
     counted: list[list[tuple[str, str, dict[str, Any]]]] = [[("echo", "call_0", {"value": n})] for n in range(3)]
     provider.script.extend(script(dialect, counted[0], counted[1], "Twice.", counted[2], "Three times."))
@@ -98,7 +98,7 @@ def test_call_ids_that_a_server_counts_per_turn_stand_once_in_the_history_also_a
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_harness_that_is_killed_at_each_step_in_turn_goes_on_and_has_one_effect(
-    site: Site, provider: ProviderServer, dialect: str
+    site: Site, provider: ProviderServer, dialect: Dialect
 ) -> None:
     first, answer = script(dialect, CALLS, "All done.")
     # A turn that died with the harness is asked for again: the model says it anew, under new ids.
@@ -120,7 +120,7 @@ def test_a_harness_that_is_killed_at_each_step_in_turn_goes_on_and_has_one_effec
     assert site.ledger.lines("put") == ["put one"]
 
 
-def harness(site: Site, provider: ProviderServer, dialect: str, **env: str) -> Child:
+def harness(site: Site, provider: ProviderServer, dialect: Dialect, **env: str) -> Child:
     words = [site.url, site.namespace, provider.url, dialect, "Do it.", "q1"]
     return Child.python("-m", "tests.support.stream.dialogue", *words, env=env)
 
@@ -162,7 +162,7 @@ def test_a_conversation_that_is_begun_anew_never_finds_the_calls_of_an_older_one
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_after_a_bad_end_the_history_is_what_it_was_before_the_request(
-    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: Dialect
 ) -> None:
     whole = stream(dialect, "turn-1", CALLS)
     bad = [Reply(b"{}", 400), Reply(whole[: len(whole) // 2]), Reply(whole[: len(whole) // 2], promised=9)]
@@ -216,7 +216,7 @@ def test_the_model_may_correct_its_arguments_once(site: Site, provider: Provider
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_after_the_second_wrong_call_the_user_is_told_and_the_model_is_not_asked(
-    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: Dialect
 ) -> None:
     wrong = [("put", "c1", {"wat": 1}), ("put", "c2", {"wat": 2})]
     again = [("put", "c3", {"wat": 1})]
@@ -264,7 +264,7 @@ def test_two_harnesses_of_one_conversation_go_on_with_the_same_turns(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_question_after_one_that_got_no_turn_is_asked_with_it(
-    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: str
+    site: Site, provider: ProviderServer, http: httpx2.Client, dialect: Dialect
 ) -> None:
     provider.script.extend([Reply(b"{}", 400), *script(dialect, "To both.")])
     conversation = talk(site.client, http, provider.url, dialect)

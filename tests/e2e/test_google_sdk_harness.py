@@ -15,7 +15,7 @@ from tests.support.stream.provider_server import ProviderServer
 from tests.support.stream.speech import stream
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.dialects.request import user_message
-from toolonce.stream.turns.turn import TurnResult
+from toolonce.stream.turns.turn import Dialect, TurnResult
 
 genai = pytest.importorskip("google.genai", reason="Google's SDK is not installed")
 
@@ -47,7 +47,7 @@ class Shown(httpx2.SyncByteStream):
         self._inner.close()
 
 
-def ask(dialect: str, client: Any, history: list[dict[str, Any]]) -> None:
+def ask(dialect: Dialect, client: Any, history: list[dict[str, Any]]) -> None:
     """Have the SDK stream a turn to its end."""
     if dialect == "google-generate":
         typed = [genai.types.Content.model_validate(content) for content in history]
@@ -59,7 +59,7 @@ def ask(dialect: str, client: Any, history: list[dict[str, Any]]) -> None:
         pass
 
 
-def read(dialect: str, url: str, history: list[dict[str, Any]]) -> TurnResult:
+def read(dialect: Dialect, url: str, history: list[dict[str, Any]]) -> TurnResult:
     transport = Listening()
     transport.decoder = TurnDecoder(dialect)
     options = genai.types.HttpOptions(base_url=url, client_args={"transport": transport})
@@ -70,10 +70,10 @@ def read(dialect: str, url: str, history: list[dict[str, Any]]) -> TurnResult:
 
 @pytest.mark.parametrize("dialect", ["google-generate", "google-interactions"])
 def test_googles_sdk_asks_and_we_run_what_the_model_wants_once(
-    redis_server: RealServer, namespace: str, tmp_path: Path, dialect: str
+    redis_server: RealServer, namespace: str, tmp_path: Path, dialect: Dialect
 ) -> None:
     site = Site(redis_server.url, namespace, tmp_path)
-    history = [user_message(dialect, "Do it.")]
+    history = [user_message("Do it.", dialect)]
     with ProviderServer() as provider, site.worker():
         provider.script.extend([stream(dialect, "turn-1", CALLS), stream(dialect, "turn-2", (), "All done.")])
         batch = site.client.submit(read(dialect, provider.url, history))

@@ -15,7 +15,7 @@ from tests.support.stream.provider_server import ProviderServer
 from tests.support.stream.speech import stream
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.dialects.request import user_message
-from toolonce.stream.turns.turn import TurnResult
+from toolonce.stream.turns.turn import Dialect, TurnResult
 
 openai = pytest.importorskip("openai", reason="the vendors' SDKs are not installed")
 anthropic = pytest.importorskip("anthropic", reason="the vendors' SDKs are not installed")
@@ -51,7 +51,7 @@ def provider() -> Iterator[ProviderServer]:
         yield server
 
 
-def read(dialect: str, ask: Ask, history: list[dict[str, Any]]) -> TurnResult:
+def read(dialect: Dialect, ask: Ask, history: list[dict[str, Any]]) -> TurnResult:
     decoder = TurnDecoder(dialect)
     with ask(history) as response:
         for chunk in response.iter_bytes():
@@ -61,7 +61,7 @@ def read(dialect: str, ask: Ask, history: list[dict[str, Any]]) -> TurnResult:
 
 @pytest.mark.parametrize("dialect", SDKS)
 def test_an_sdk_asks_and_we_run_what_the_model_wants_once(
-    redis_server: RealServer, namespace: str, tmp_path: Path, provider: ProviderServer, dialect: str
+    redis_server: RealServer, namespace: str, tmp_path: Path, provider: ProviderServer, dialect: Dialect
 ) -> None:
     site = Site(redis_server.url, namespace, tmp_path)
     calls = [
@@ -71,7 +71,7 @@ def test_an_sdk_asks_and_we_run_what_the_model_wants_once(
     ]
     provider.script.extend([stream(dialect, "turn-1", calls), stream(dialect, "turn-2", (), "All done.")])
     ask = SDKS[dialect](provider.url)
-    history = [user_message(dialect, "Do it.")]
+    history = [user_message("Do it.", dialect)]
     with site.worker():
         batch = site.client.submit(read(dialect, ask, history))
         batch.wait(30)

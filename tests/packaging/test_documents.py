@@ -15,6 +15,7 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.schema.validation import validate
 from toolonce.stream import TurnDecoder
+from toolonce.stream.dialects.table import spec_of
 from toolonce.worker.tools.loading import load_registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +94,7 @@ def test_the_stream_that_the_readme_offers_fits_its_tool(tmp_path: Path, monkeyp
     path, dialect = offered()
     (tmp_path / "readme_tools.py").write_text(blocks()["tools.py"], "utf-8")
     monkeypatch.chdir(tmp_path)
-    decoder = TurnDecoder(dialect)
+    decoder = TurnDecoder(spec_of(dialect).name)
     decoder.feed((ROOT / path).read_bytes())
 
     calls = decoder.eof().require_calls()

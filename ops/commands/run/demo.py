@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from ....stream.decoding.detect import guess_dialect
+from ....stream.dialects.table import spec_of
 from ....stream.turns.turn import DIALECTS
 from ...demo.environment import set_up
 from ...demo.scenario import Steps, Transcript
@@ -66,12 +67,12 @@ def _shipped() -> list[Transcript]:
 
 
 def _transcript(path: Traversable) -> Transcript:
-    return Transcript(path.name, path.name.split(".")[1], path.read_bytes())
+    return Transcript(path.name, spec_of(path.name.split(".")[1]).name, path.read_bytes())
 
 
 def _recorded(path: str, dialect: str | None) -> Transcript:
     body = read_bytes(path)
-    return Transcript(path, dialect or guess_dialect(body), body, recorded=True)
+    return Transcript(path, spec_of(dialect).name if dialect else guess_dialect(body), body, recorded=True)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -37,12 +37,13 @@ from toolonce.stream import (
 )
 from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.turns import errors as error_module
+from toolonce.stream.turns.turn import Dialect
 
 EVERY = transcripts(CONFORMANCE)
 ONE = WireCall("c1", "f", ('{"ci', 'ty": "Z', 'ürich"}'))
 
 
-def drafts_of(dialect: str, data: bytes, size: int = 7) -> list[Draft]:
+def drafts_of(dialect: Dialect, data: bytes, size: int = 7) -> list[Draft]:
     decoder = TurnDecoder(dialect)
     found = [draft for at in range(0, len(data), size) for draft in decoder.feed(data[at : at + size])]
     assert decoder.closing_drafts() == []
@@ -51,7 +52,7 @@ def drafts_of(dialect: str, data: bytes, size: int = 7) -> list[Draft]:
 
 
 @pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect != "google-generate"])
-def test_drafts_tell_the_turn_as_it_comes(dialect: str) -> None:
+def test_drafts_tell_the_turn_as_it_comes(dialect: Dialect) -> None:
     found = drafts_of(dialect, RENDER[dialect]([ONE], [0, 0, 0], "Hi"))
 
     arguments = [draft for draft in found if isinstance(draft, ArgumentsDraft)]
@@ -105,7 +106,7 @@ def test_a_name_in_pieces_is_shown_as_it_grows() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["openai-responses", "openai-chat", "anthropic", "google-interactions"])
-def test_the_end_may_be_told_at_the_release_point(dialect: str) -> None:
+def test_the_end_may_be_told_at_the_release_point(dialect: Dialect) -> None:
     data = RENDER[dialect]([ONE], [0, 0, 0], "")
     early, whole = TurnDecoder(dialect), TurnDecoder(dialect)
     at = 0
@@ -149,9 +150,9 @@ def test_text_in_the_place_of_bytes_is_misuse() -> None:
 
 def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownDialect, match="openai-chat"):
-        TurnDecoder("openai")
+        TurnDecoder("openai")  # type: ignore[arg-type]
     with pytest.raises(UnknownDialect, match="anthropic"):
-        decode_body(b"{}", "claude")
+        decode_body(b"{}", "claude")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in EVERY])
@@ -323,7 +324,7 @@ def test_a_truncated_turn_counts_what_it_cost() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("spoken", DIALECTS)
-def test_a_turn_read_as_the_wrong_dialect_says_which_one_it_looks_like(spoken: str, dialect: str) -> None:
+def test_a_turn_read_as_the_wrong_dialect_says_which_one_it_looks_like(spoken: str, dialect: Dialect) -> None:
     """Faults 30: in the diagnostics, in the error and in the log; the right one says nothing of the kind."""
     result = decoded(dialect, RENDER[spoken]([ONE], [0, 0, 0], ""))
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from toolonce.stream import TurnDecoder, guess_dialect
+from toolonce.stream.turns.turn import Dialect
 
 RECORD_TO = Path(os.environ.get("TOOLONCE_CONTRACT_DIR") or Path(__file__).resolve().parents[2] / "data" / "live")
 ASK = "What is the weather in Zürich and in 東京? Use the tool, once for each city."
@@ -26,7 +27,7 @@ ABOUT = "The weather of one city"
 class Provider:
     """How one dialect is asked for a stream with calls. ``{model}`` in the URL is filled in."""
 
-    dialect: str
+    dialect: Dialect
     key: str
     model: str
     url: str

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, exact, transcripts
 from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult
+from toolonce.stream.turns.turn import Dialect
 
 for library in ("anthropic", "boto3", "google.genai", "openai"):
     pytest.importorskip(library, reason=f"{library} is not installed: pip install --group sdk")
@@ -92,7 +93,7 @@ objects = st.dictionaries(
 @given(meant=st.lists(objects, min_size=1, max_size=3), text=st.text(max_size=8), size=st.integers(1, 9))
 @settings(max_examples=8)
 def test_the_vendors_library_sees_the_same_calls_in_any_stream(
-    dialect: str, meant: list[dict[str, Any]], text: str, size: int
+    dialect: Dialect, meant: list[dict[str, Any]], text: str, size: int
 ) -> None:
     texts = [json.dumps(arguments, ensure_ascii=False) for arguments in meant]
     calls = [

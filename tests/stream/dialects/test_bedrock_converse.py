@@ -124,7 +124,7 @@ def test_the_history_has_each_block_as_the_service_takes_it() -> None:
         + stop(5)
         + ended()
     )
-    (message,) = history("bedrock-converse", fed(data))
+    (message,) = history(fed(data), "bedrock-converse")
 
     assert message["role"] == "assistant"
     assert message["content"] == [

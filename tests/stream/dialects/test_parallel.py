@@ -6,12 +6,13 @@ import pytest
 
 from toolonce.stream.dialects.request import forbid_parallel_calls
 from toolonce.stream.turns.errors import NotOffered, UnknownDialect
+from toolonce.stream.turns.turn import Dialect
 
 TOOLS = [{"name": "t"}]
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses"])
-def test_openai_is_told_by_its_flag(dialect: str) -> None:
+def test_openai_is_told_by_its_flag(dialect: Dialect) -> None:
     body = {"tools": TOOLS, "parallel_tool_calls": True}
 
     assert forbid_parallel_calls(body, dialect) == {"tools": TOOLS, "parallel_tool_calls": False}
@@ -39,16 +40,16 @@ def test_a_choice_of_no_tools_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
-def test_a_request_without_tools_gets_no_switch_since_it_would_be_refused(dialect: str) -> None:
+def test_a_request_without_tools_gets_no_switch_since_it_would_be_refused(dialect: Dialect) -> None:
     assert forbid_parallel_calls({"model": "m"}, dialect) == {"model": "m"}
 
 
 @pytest.mark.parametrize("dialect", ["google-generate", "google-interactions"])
-def test_google_has_no_switch_and_the_error_names_the_way_out(dialect: str) -> None:
+def test_google_has_no_switch_and_the_error_names_the_way_out(dialect: Dialect) -> None:
     with pytest.raises(NotOffered, match="ordered=True"):
         forbid_parallel_calls({"tools": TOOLS}, dialect)
 
 
 def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(UnknownDialect):
-        forbid_parallel_calls({}, "openai")
+        forbid_parallel_calls({}, "openai")  # type: ignore[arg-type]

@@ -130,8 +130,8 @@ def test_a_turn_whose_calls_are_submitted_one_by_one_has_the_ids_of_one_that_cam
         outcomes = [batch.outcomes[0] for batch in reversed(parts)]
         whole = client.submit(result)
 
-    assert whole.replies() == replies(dialect, outcomes, turn_id="turn_2")
-    assert whole.history() == history(dialect, result, outcomes=outcomes)
+    assert whole.replies() == replies(outcomes, dialect, turn_id="turn_2")
+    assert whole.history() == history(result, dialect, outcomes=outcomes)
     assert [message for batch in reversed(parts) for message in sent(batch, dialect)] == sent(whole, dialect)
     assert refusal(dialect, request(dialect, messages([whole], dialect))) is None
 

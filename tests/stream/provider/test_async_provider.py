@@ -19,7 +19,7 @@ from toolonce.stream.provider import retry
 from toolonce.stream.provider.async_retry import read_turn_async, sending_async
 from toolonce.stream.provider.retry import Aborted, Budget, Observers
 from toolonce.stream.turns.errors import StreamingRefused
-from toolonce.stream.turns.turn import DIALECTS, TurnResult
+from toolonce.stream.turns.turn import DIALECTS, Dialect, TurnResult
 
 GOOD = stream("anthropic", "msg_1", [("pay", "toolu_1", {"n": 1})])
 ASKED: dict[str, Any] = {"messages": [], "input": [], "contents": [{"role": "user", "parts": [{"text": "Well?"}]}]}
@@ -36,18 +36,18 @@ def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "_JITTER", lambda _state: 0.0)
 
 
-def read(server: ProviderServer, dialect: str = "anthropic", **more: Any) -> TurnResult:
+def read(server: ProviderServer, dialect: Dialect = "anthropic", **more: Any) -> TurnResult:
     return asyncio.run(reading(server, dialect, **more))
 
 
-async def reading(server: ProviderServer, dialect: str = "anthropic", **more: Any) -> TurnResult:
+async def reading(server: ProviderServer, dialect: Dialect = "anthropic", **more: Any) -> TurnResult:
     async with httpx2.AsyncClient(timeout=30) as http:
         request = http.build_request("POST", server.url + PATHS[dialect], json=ASKED)
         return await read_turn_async(sending_async(http, request), dialect, **more)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, dialect: str) -> None:
+def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, dialect: Dialect) -> None:
     server.script.append(Reply(stream(dialect, "turn-1", [("pay", "c1", {"n": 1})]), pieces=11))
     streamed = read(server, dialect)
     whole = read(server, dialect, streamed=False)

@@ -26,7 +26,7 @@ from toolonce.stream.provider.retry import Aborted, Budget, Observers, httpx_ope
 from toolonce.stream.replies.user_text import message_code
 from toolonce.stream.turns.drafts import TurnEnded
 from toolonce.stream.turns.errors import StreamingRefused, StreamMisuse
-from toolonce.stream.turns.turn import DIALECTS, TurnResult
+from toolonce.stream.turns.turn import DIALECTS, Dialect, TurnResult
 
 ASKED: dict[str, Any] = {
     "messages": [],
@@ -67,7 +67,7 @@ Read = Callable[..., TurnResult]
 
 @pytest.fixture
 def read(server: ProviderServer, http: httpx2.Client) -> Read:
-    def read_one(dialect: str = "anthropic", **more: Any) -> TurnResult:
+    def read_one(dialect: Dialect = "anthropic", **more: Any) -> TurnResult:
         request = http.build_request("POST", server.url + PATHS[dialect], json=ASKED)
         return read_turn(httpx_opener(http, request), dialect, **more)
 
@@ -78,7 +78,7 @@ IDENTIFIED = {"x-amzn-RequestId": "turn-1"}  # where a dialect has no id in its 
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, read: Read, dialect: str) -> None:
+def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, read: Read, dialect: Dialect) -> None:
     server.script.append(Reply(stream(dialect, "turn-1", [("pay", "c1", {"n": 1})]), pieces=11, headers=IDENTIFIED))
     result = read(dialect)
 
@@ -87,7 +87,7 @@ def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, read: Read
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_whole_response_of_every_dialect_is_read(read: Read, dialect: str) -> None:
+def test_a_whole_response_of_every_dialect_is_read(read: Read, dialect: Dialect) -> None:
     result = read(dialect, streamed=False)
 
     assert (result.outcome, result.text) == ("completed", "Done.")
@@ -282,7 +282,7 @@ def test_what_was_lost_is_kept_for_the_bill(server: ProviderServer, read: Read, 
     assert (first["outcome"], first["bytes_seen"], first["scope"]) == ("failed", len(OVERLOADED), "tenant-1/talk-1")
     assert (newest["outcome"], newest["attempt"], newest["tokens_seen"]) == ("truncated", 2, 7)
     assert newest["at"] >= first["at"] > 0
-    assert asdict(Aborted("d", "o", "r", 0, 0, None, 0, 1)).keys() < newest.keys()
+    assert asdict(Aborted("d", "o", "r", 0, 0, None, 0, 1)).keys() < newest.keys()  # type: ignore[arg-type]
 
 
 def test_our_own_waits_grow_and_are_jittered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from toolonce.store.operations.recovery import reclaim
 from toolonce.store.operations.runs import Run
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.turns.errors import TurnError
-from toolonce.stream.turns.turn import DIALECTS, TurnResult
+from toolonce.stream.turns.turn import DIALECTS, Dialect, TurnResult
 
 RESULT_IDS: dict[str, Any] = {
     "anthropic": lambda messages: [block["tool_use_id"] for block in messages[0]["content"]],
@@ -26,7 +26,7 @@ RESULT_IDS: dict[str, Any] = {
 }
 
 
-def decoded(dialect: str, data: bytes, *, end: str = "eof") -> TurnResult:
+def decoded(dialect: Dialect, data: bytes, *, end: str = "eof") -> TurnResult:
     decoder = TurnDecoder(dialect)
     decoder.feed(data)
     return decoder.eof() if end == "eof" else decoder.abort(end)
@@ -157,7 +157,7 @@ CUT = {
 @pytest.mark.parametrize("how", CUT)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_turn_that_was_cut_runs_none_of_its_calls_however_whole_they_look(
-    bench: Bench, dialect: str, how: str, end: str
+    bench: Bench, dialect: Dialect, how: str, end: str
 ) -> None:
     data = stream(dialect, "turn-1", [("pay", "c1", {"n": 1}), ("pay", "c2", {"n": 2})])
     data = data.replace(b"data: [DONE]\n\n", b"").replace(b"event: done\n", b"")

@@ -23,8 +23,8 @@ ODD_IDS = (None, "", "a/b", "é ", "x" * 1400, "k1", "k1", "functions.read:0")
 
 
 def exchange(dialect: Dialect, asked: TurnResult, answered: list[Outcome]) -> list[dict[str, Any]]:
-    told = replies(dialect, answered, turn_id=asked.turn_id, came_in=asked.dialect)
-    return [*history(dialect, asked), *told]
+    told = replies(answered, dialect, turn_id=asked.turn_id, came_in=asked.dialect)
+    return [*history(asked, dialect), *told]
 
 
 def problem(dialect: Dialect, messages: list[dict[str, Any]]) -> str | None:
@@ -84,35 +84,35 @@ def test_a_second_outcome_for_one_call_is_refused(dialect: Dialect) -> None:
     placeholder = outcomes(asked, state=State.RUNNING)
 
     with pytest.raises(ValueError, match="two outcomes for one call"):
-        replies(dialect, [*placeholder, *outcomes(asked, value="late")], turn_id="turn_1")
+        replies([*placeholder, *outcomes(asked, value="late")], dialect, turn_id="turn_1")
 
 
 @EACH
 def test_a_turn_without_calls_has_an_assistant_message_and_no_results(dialect: Dialect) -> None:
     asked = turn(dialect, ())
 
-    assert history(dialect, asked)
-    assert replies(dialect, [], turn_id="turn_1") == []
+    assert history(asked, dialect)
+    assert replies([], dialect, turn_id="turn_1") == []
 
 
 @EACH
 @pytest.mark.parametrize("outcome", ["truncated", "filtered", "failed", "aborted", "malformed", "withheld"])
 def test_a_turn_that_did_not_end_properly_adds_nothing_to_the_history(dialect: Dialect, outcome: Any) -> None:
-    assert history(dialect, replace(turn(dialect), outcome=outcome)) == []
+    assert history(replace(turn(dialect), outcome=outcome), dialect) == []
 
 
 def test_a_paused_turn_goes_back_unchanged() -> None:
     blocks = ({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},)
     paused = TurnResult("anthropic", "paused", assistant=blocks)
 
-    assert history("anthropic", paused) == [{"role": "assistant", "content": list(blocks)}]
+    assert history(paused, "anthropic") == [{"role": "assistant", "content": list(blocks)}]
 
 
 @EACH
 def test_the_providers_own_items_come_back_as_they_were(dialect: Dialect) -> None:
     asked = turn(dialect)
 
-    sent = json.dumps(history(dialect, asked))
+    sent = json.dumps(history(asked, dialect))
 
     for item in asked.assistant:
         assert json.dumps(item) in sent
@@ -122,7 +122,7 @@ def test_the_providers_own_items_come_back_as_they_were(dialect: Dialect) -> Non
 def test_empty_arguments_are_written_as_an_empty_object(dialect: Dialect) -> None:
     other: Dialect = "anthropic" if dialect != "anthropic" else "openai-chat"
 
-    sent = json.dumps(history(dialect, turn(other, [Asked("now", "call_c")])))
+    sent = json.dumps(history(turn(other, [Asked("now", "call_c")]), dialect))
 
     assert '"{}"' in sent or "{}" in sent
     assert '""' not in sent
@@ -141,7 +141,7 @@ def test_the_same_turn_gives_the_same_bytes_again(dialect: Dialect) -> None:
 def test_a_false_like_value_is_a_result_and_no_error(dialect: Dialect, value: Any) -> None:
     asked = turn(dialect, THREE[:1])
 
-    sent = json.dumps(replies(dialect, outcomes(asked, value=value), turn_id="turn_1"))
+    sent = json.dumps(replies(outcomes(asked, value=value), dialect, turn_id="turn_1"))
 
     assert problem(dialect, exchange(dialect, asked, outcomes(asked, value=value))) is None
     assert "error" not in sent
@@ -152,7 +152,7 @@ def test_a_false_like_value_is_a_result_and_no_error(dialect: Dialect, value: An
 def test_no_digit_of_a_large_integer_is_lost(dialect: Dialect) -> None:
     asked = turn(dialect, THREE[:1])
 
-    sent = json.dumps(replies(dialect, outcomes(asked, value={"id": 9007199254740993}), turn_id="turn_1"))
+    sent = json.dumps(replies(outcomes(asked, value={"id": 9007199254740993}), dialect, turn_id="turn_1"))
 
     assert "9007199254740993" in sent
 
@@ -160,7 +160,7 @@ def test_no_digit_of_a_large_integer_is_lost(dialect: Dialect) -> None:
 def test_google_is_given_the_digits_of_integers_that_its_doubles_cannot_hold() -> None:
     value = {"exact": 2**53, "not": [2**53 + 1, -(2**63)], "flag": True}
 
-    (content,) = replies("google-generate", outcomes(turn("google-generate", THREE[:1]), value=value), turn_id="t")
+    (content,) = replies(outcomes(turn("google-generate", THREE[:1]), value=value), "google-generate", turn_id="t")
 
     assert content["parts"][0]["functionResponse"]["response"]["output"] == {
         "exact": 2**53, "not": ["9007199254740993", "-9223372036854775808"], "flag": True
@@ -180,7 +180,7 @@ def test_a_deeply_nested_value_still_has_its_result(dialect: Dialect) -> None:
 def test_google_is_given_an_id_only_where_one_came() -> None:
     asked = turn("google-generate", [Asked("quote", None), Asked("quote", "g1")])
 
-    (content,) = replies("google-generate", outcomes(asked, value=1), turn_id="t")
+    (content,) = replies(outcomes(asked, value=1), "google-generate", turn_id="t")
 
     assert [part["functionResponse"].get("id", "none") for part in content["parts"]] == ["none", "g1"]
 
@@ -189,7 +189,7 @@ def test_google_is_given_an_id_only_where_one_came() -> None:
 def test_a_number_that_json_has_no_word_for_never_makes_the_request_unreadable(dialect: Dialect) -> None:
     asked = turn(dialect, THREE[:1])
 
-    sent = replies(dialect, outcomes(asked, value={"n": float("inf")}), turn_id="turn_1")
+    sent = replies(outcomes(asked, value={"n": float("inf")}), dialect, turn_id="turn_1")
 
     assert "inf" in json.dumps(sent, allow_nan=False).lower()
 
@@ -207,7 +207,7 @@ def test_a_lone_surrogate_never_makes_the_request_unreadable(dialect: Dialect) -
 
 def test_an_unknown_dialect_is_named_with_those_that_exist() -> None:
     with pytest.raises(UnknownDialect, match=r"no dialect 'openai'.*openai-chat"):
-        replies("openai", [], turn_id="t")
+        replies([], "openai", turn_id="t")  # type: ignore[arg-type]
 
 
 RICH = Parts(
@@ -221,7 +221,7 @@ def test_pictures_and_files_arrive_or_are_named_in_text(dialect: Dialect, is_err
     asked = turn(dialect, THREE[:1])
     answered = outcomes(asked, value=replace(RICH, is_error=is_error).to_json())
 
-    sent = json.dumps(replies(dialect, answered, turn_id="turn_1"))
+    sent = json.dumps(replies(answered, dialect, turn_id="turn_1"))
 
     assert problem(dialect, exchange(dialect, asked, answered)) is None
     assert "iVBO" in sent or "[image (image/png) of 3 bytes, not shown here]" in sent
@@ -243,8 +243,8 @@ def test_pictures_and_files_arrive_or_are_named_in_text(dialect: Dialect, is_err
 def test_what_went_wrong_carries_the_error_flag_of_its_dialect(dialect: Dialect, flag: str, state: State) -> None:
     asked = turn(dialect, THREE[:1])
 
-    assert flag in json.dumps(replies(dialect, outcomes(asked, state=state), turn_id="turn_1"))
-    assert flag not in json.dumps(replies(dialect, outcomes(asked, state=State.RUNNING), turn_id="turn_1"))
+    assert flag in json.dumps(replies(outcomes(asked, state=state), dialect, turn_id="turn_1"))
+    assert flag not in json.dumps(replies(outcomes(asked, state=State.RUNNING), dialect, turn_id="turn_1"))
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_what_went_wrong_carries_the_error_flag_of_its_dialect(dialect: Dialect,
     ],
 )
 def test_a_submission_that_was_not_admitted_carries_the_error_flag(refused: Outcome) -> None:
-    (message,) = replies("anthropic", [refused], turn_id="t")
+    (message,) = replies([refused], "anthropic", turn_id="t")
 
     assert message["content"][0]["is_error"] is True
 
@@ -269,9 +269,9 @@ def call(echo: dict[str, Any], *, kind: Any = "function") -> list[Outcome]:
 def test_fields_that_the_provider_wants_back_are_on_the_result() -> None:
     caller = {"type": "program", "caller_id": "p1"}
 
-    (anthropic,) = replies("anthropic", call({"toolset_name": "browser", "caller": caller}), turn_id="t")
-    (function,) = replies("openai-responses", call({"caller": caller, "namespace": "crm"}), turn_id="t")
-    (custom,) = replies("openai-responses", call({"caller": caller, "namespace": "crm"}, kind="custom"), turn_id="t")
+    (anthropic,) = replies(call({"toolset_name": "browser", "caller": caller}), "anthropic", turn_id="t")
+    (function,) = replies(call({"caller": caller, "namespace": "crm"}), "openai-responses", turn_id="t")
+    (custom,) = replies(call({"caller": caller, "namespace": "crm"}, kind="custom"), "openai-responses", turn_id="t")
 
     assert anthropic["content"][0] == {
         "type": "tool_result", "tool_use_id": "id_1", "content": "v", "toolset_name": "browser"
@@ -297,7 +297,7 @@ def test_a_custom_tools_free_text_goes_to_every_provider(dialect: Dialect) -> No
 
 
 def test_the_first_call_that_no_gemini_model_made_carries_the_documented_signature() -> None:
-    (content,) = history("google-generate", turn("anthropic"))
+    (content,) = history(turn("anthropic"), "google-generate")
 
     signatures = [part.get("thoughtSignature") for part in content["parts"] if "functionCall" in part]
     assert signatures == ["skip_thought_signature_validator", None, None]
@@ -306,13 +306,13 @@ def test_the_first_call_that_no_gemini_model_made_carries_the_documented_signatu
 def test_fields_of_another_providers_call_stay_away() -> None:
     answered = call({"caller": {"type": "code_execution_20250825", "tool_id": "x"}})
 
-    (sent,) = replies("openai-responses", answered, turn_id="t", came_in="anthropic")
+    (sent,) = replies(answered, "openai-responses", turn_id="t", came_in="anthropic")
 
     assert "caller" not in sent
 
 
 def test_an_old_function_call_is_answered_under_its_name() -> None:
-    assert replies("openai-chat", call({"legacy": True}), turn_id="t") == [
+    assert replies(call({"legacy": True}), "openai-chat", turn_id="t") == [
         {"role": "function", "name": "t", "content": "v"}
     ]
 
@@ -320,7 +320,7 @@ def test_an_old_function_call_is_answered_under_its_name() -> None:
 def test_blank_text_blocks_never_go_back_to_anthropic() -> None:
     asked = turn("anthropic", text=" ")
 
-    (message,) = history("anthropic", asked)
+    (message,) = history(asked, "anthropic")
 
     assert [block["type"] for block in message["content"]] == ["thinking", "tool_use", "tool_use", "tool_use"]
 
@@ -329,4 +329,4 @@ def test_items_that_show_other_calls_than_the_turn_has_are_refused() -> None:
     asked = turn("anthropic")
 
     with pytest.raises(ValueError, match="the turn has 2 calls, its items show 3"):
-        history("anthropic", replace(asked, calls=asked.calls[:2]))
+        history(replace(asked, calls=asked.calls[:2]), "anthropic")

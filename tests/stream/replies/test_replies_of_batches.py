@@ -80,5 +80,5 @@ def test_a_turn_that_came_in_several_submissions_is_answered_whole_and_in_their_
 
     assert [outcome.call_id for outcome in stored.outcomes] == [call.call_id for call in whole.calls]
     assert [outcome.position for outcome in stored.refresh()] == [0, 1, 2]
-    for answered in (stored.replies(dialect), replies(dialect, together, turn_id="turn_1")):
-        assert refusal(dialect, request(dialect, [*history(dialect, whole, turn_id="turn_1"), *answered])) is None
+    for answered in (stored.replies(dialect), replies(together, dialect, turn_id="turn_1")):
+        assert refusal(dialect, request(dialect, [*history(whole, dialect, turn_id="turn_1"), *answered])) is None

@@ -33,8 +33,8 @@ def test_the_history_after_a_completed_turn_is_taken_by_every_provider(transcrip
     turn = decode(transcript)
 
     for dialect in DIALECTS:
-        answers = replies(dialect, outcomes(turn, value={"ok": True}), turn_id=turn.turn_id, came_in=turn.dialect)
-        sent = json.dumps(request(dialect, [*history(dialect, turn), *answers]), ensure_ascii=False).encode()
+        answers = replies(outcomes(turn, value={"ok": True}), dialect, turn_id=turn.turn_id, came_in=turn.dialect)
+        sent = json.dumps(request(dialect, [*history(turn, dialect), *answers]), ensure_ascii=False).encode()
 
         assert refusal(dialect, json.loads(sent)) is None, dialect
 
@@ -43,21 +43,21 @@ def test_the_history_after_a_completed_turn_is_taken_by_every_provider(transcrip
 def test_a_paused_turn_goes_back_as_it_came(transcript: Transcript) -> None:
     turn = decode(transcript)
 
-    assert history(turn.dialect, turn) == [{"role": "assistant", "content": list(turn.assistant)}]
+    assert history(turn, turn.dialect) == [{"role": "assistant", "content": list(turn.assistant)}]
 
 
 @chosen(lambda t: t.answer["outcome"] not in ("completed", "paused"))
 def test_any_other_turn_leaves_the_history_as_it_was(transcript: Transcript) -> None:
     turn = decode(transcript)
 
-    assert [history(dialect, turn) for dialect in DIALECTS] == [[]] * len(DIALECTS)
+    assert [history(turn, dialect) for dialect in DIALECTS] == [[]] * len(DIALECTS)
 
 
 @chosen(lambda t: ids_of(t) and all(ids_of(t)) and len(set(ids_of(t))) == len(ids_of(t)))
 def test_ids_that_a_provider_made_and_takes_go_back_to_it_untouched(transcript: Transcript) -> None:
     turn = decode(transcript)
 
-    sent = json.dumps(history(turn.dialect, turn)) + json.dumps(replies(turn.dialect, outcomes(turn), turn_id="t"))
+    sent = json.dumps(history(turn, turn.dialect)) + json.dumps(replies(outcomes(turn), turn.dialect, turn_id="t"))
 
     for call_id in ids_of(transcript):
         assert call_id is not None
@@ -105,8 +105,8 @@ def test_a_call_keeps_its_own_id_whatever_the_order_in_which_calls_began(
     dialect: Dialect, frames: list[Frame], count: int
 ) -> None:
     turn = decoded(dialect, *frames)
-    sent = {item["name"]: item.get("call_id") or item.get("id") for item in history(dialect, turn) if "name" in item}
-    answers = {answer["call_id"]: answer for answer in replies(dialect, outcomes(turn, value=1), turn_id=turn.turn_id)}
+    sent = {item["name"]: item.get("call_id") or item.get("id") for item in history(turn, dialect) if "name" in item}
+    answers = {answer["call_id"]: answer for answer in replies(outcomes(turn, value=1), dialect, turn_id=turn.turn_id)}
 
     assert sent == {f"tool_{number}": f"c{number}" for number in range(count)}
     assert {call.name: call.call_id for call in turn.calls} == sent
@@ -122,5 +122,5 @@ def test_a_refused_custom_call_is_answered_as_a_custom_call() -> None:
     assert [(call.kind, call.reason) for call in turn.rejected] == [("custom", "lone_surrogate")]
     assert asked(turn.rejected[0]).kind == "custom"  # what is stored with it, and what its answer goes by
     for dialect in DIALECTS:
-        answers = replies(dialect, outcomes(turn), turn_id="r", came_in=turn.dialect)
-        assert refusal(dialect, request(dialect, [*history(dialect, turn), *answers])) is None
+        answers = replies(outcomes(turn), dialect, turn_id="r", came_in=turn.dialect)
+        assert refusal(dialect, request(dialect, [*history(turn, dialect), *answers])) is None

@@ -64,8 +64,8 @@ def body(dialect: Dialect, source: Dialect) -> dict[str, Any]:
         *outcomes(asked, value={"ok": True})[4:],
     ]
     assert [unknown.position, running.position, plain.position] == [2, 3, 4]
-    messages = replies(dialect, ended, turn_id=asked.turn_id, came_in=source)
-    return request(dialect, [*history(dialect, asked), *messages])
+    messages = replies(ended, dialect, turn_id=asked.turn_id, came_in=source)
+    return request(dialect, [*history(asked, dialect), *messages])
 
 
 def passes_types(kind: Any, messages: list[dict[str, Any]]) -> None:
@@ -197,8 +197,8 @@ def test_google_takes_interaction_steps(server: ProviderServer, source: Dialect)
 def test_results_alone_are_taken_where_the_server_keeps_the_calls(server: ProviderServer) -> None:
     openai, genai = pytest.importorskip("openai"), pytest.importorskip("google.genai")
     made = turn("openai-responses")
-    items = replies("openai-responses", outcomes(made, value=1), turn_id="turn_1")
-    steps = replies("google-interactions", outcomes(made, value=1), turn_id="turn_1", came_in="openai-responses")
+    items = replies(outcomes(made, value=1), "openai-responses", turn_id="turn_1")
+    steps = replies(outcomes(made, value=1), "google-interactions", turn_id="turn_1", came_in="openai-responses")
 
     with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0) as client:
         client.responses.create(model="m", input=items, previous_response_id="turn_1")
@@ -220,7 +220,7 @@ COMPLETED = [t for t in transcripts(CONFORMANCE) if t.answer["outcome"] == "comp
 )
 def test_the_libraries_types_take_the_history_after_every_transcript(transcript: Transcript) -> None:
     made = decode(transcript)
-    messages = [*history(made.dialect, made), *replies(made.dialect, outcomes(made, value=1), turn_id="t")]
+    messages = [*history(made, made.dialect), *replies(outcomes(made, value=1), made.dialect, turn_id="t")]
 
     if made.dialect == "bedrock-converse":
         boto3_takes(messages)

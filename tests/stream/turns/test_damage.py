@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.stream.feeding import Frame, decoded, short, stream
 from toolonce.stream import DIALECTS, ArgumentsDraft, Limits, TurnDecoder, decode_body
+from toolonce.stream.turns.turn import Dialect
 from toolonce.stream.wire.arguments import judge_text
 
 START: Frame = {"type": "message_start", "message": {"id": "m"}}
@@ -53,7 +54,7 @@ MALFORMED: list[tuple[str, list[Frame | bytes]]] = [
 
 
 @pytest.mark.parametrize(("dialect", "frames"), MALFORMED)
-def test_what_cannot_be_right_is_malformed(dialect: str, frames: list[Frame | bytes]) -> None:
+def test_what_cannot_be_right_is_malformed(dialect: Dialect, frames: list[Frame | bytes]) -> None:
     assert short(decoded(dialect, *frames)) == ("malformed", [], [])
 
 
@@ -126,7 +127,7 @@ def test_steps_keep_what_is_not_understood() -> None:
     [(b"", "malformed"), (b"{", "malformed"), (b"[]", "malformed"), (b"5", "malformed"), (b'{"a":"\xff"}', "malformed"),
      (b'[{"error":{"code":1}}]', "failed"), (b'\xef\xbb\xbf{"error":"x"}', "failed"), (b'{"type":"error"}', "failed")],
 )  # fmt: skip
-def test_bodies_that_are_none(dialect: str, body: bytes, outcome: str) -> None:
+def test_bodies_that_are_none(dialect: Dialect, body: bytes, outcome: str) -> None:
     assert decode_body(body, dialect).outcome == outcome
 
 
@@ -176,7 +177,7 @@ def test_a_nesting_limit_above_what_the_standard_library_can_do_raises_nothing()
     whole = (
         b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"1","name":"f","args":%s}}]},' % deep.encode()
     )
-    streams = {
+    streams: dict[Dialect, bytes] = {
         "openai-chat": stream(chat(tool_calls=[{"index": 0, "id": "c", "function": {"name": "f", "arguments": deep}}])),
         "google-generate": whole + b'"finishReason":"STOP"}]}\n\n',
     }

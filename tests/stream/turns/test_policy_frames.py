@@ -13,6 +13,7 @@ from tests.support.stream.feeding import decoded, in_all_pieces, short
 from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder
 from toolonce.stream.dialects.table import TABLE
+from toolonce.stream.turns.turn import Dialect
 from toolonce.stream.wire.sse import SseReader
 
 SSE = [dialect for dialect in DIALECTS if TABLE[dialect].framing is SseReader]
@@ -25,7 +26,7 @@ NAMED = ("openai-responses", "anthropic", "google-interactions")  # their frames
 everywhere = pytest.mark.parametrize("dialect", SSE)
 
 
-def with_everywhere(dialect: str, extra: bytes) -> set[str]:
+def with_everywhere(dialect: Dialect, extra: bytes) -> set[str]:
     """The outcomes of the good turn with something more before, between and after its events."""
     events = GOOD[dialect].split(b"\n\n")[:-1]
     outcomes: set[str] = set()
@@ -56,12 +57,12 @@ ERRORS = [
 
 @everywhere
 @pytest.mark.parametrize("error", ERRORS)
-def test_an_error_anywhere_fails_the_turn(dialect: str, error: bytes) -> None:
+def test_an_error_anywhere_fails_the_turn(dialect: Dialect, error: bytes) -> None:
     assert with_everywhere(dialect, error) == {"failed"}
 
 
 @everywhere
-def test_an_error_comes_before_every_other_verdict(dialect: str) -> None:
+def test_an_error_comes_before_every_other_verdict(dialect: Dialect) -> None:
     for spoiled in (b": \xff\n\n", b"data: {\n\n", b"data: 5\n\n"):
         for data in (GOOD[dialect] + spoiled + ERRORS[0], ERRORS[0] + spoiled, spoiled + ERRORS[10]):
             assert in_all_pieces(dialect, data).outcome == "failed"
@@ -69,7 +70,7 @@ def test_an_error_comes_before_every_other_verdict(dialect: str) -> None:
 
 
 @everywhere
-def test_an_error_document_counts_without_its_last_line_end(dialect: str) -> None:
+def test_an_error_document_counts_without_its_last_line_end(dialect: Dialect) -> None:
     for broken in (False, True):
         assert in_all_pieces(dialect, GOOD[dialect] + b'{"error": "busy"}', broken=broken).outcome == "failed"
 
@@ -84,12 +85,12 @@ NOTHING = [
 
 @everywhere
 @pytest.mark.parametrize("nothing", NOTHING)
-def test_what_means_nothing_changes_nothing(dialect: str, nothing: bytes) -> None:
+def test_what_means_nothing_changes_nothing(dialect: Dialect, nothing: bytes) -> None:
     assert with_everywhere(dialect, nothing) == {"completed"}
 
 
 @pytest.mark.parametrize("dialect", [dialect for dialect in SSE if dialect != "openai-chat"])
-def test_done_is_never_needed_and_never_enough(dialect: str) -> None:
+def test_done_is_never_needed_and_never_enough(dialect: Dialect) -> None:
     assert with_everywhere(dialect, b"event: done\ndata: [DONE]\n\n") == {"completed"}
     assert in_all_pieces(dialect, b"data: [DONE]\n\n").outcome == "truncated"
 
@@ -106,12 +107,12 @@ WRONG_BYTES = [
 
 @everywhere
 @pytest.mark.parametrize("wrong", VIOLATIONS + WRONG_BYTES)
-def test_a_frame_that_may_have_been_part_of_a_call_spoils_the_turn(dialect: str, wrong: bytes) -> None:
+def test_a_frame_that_may_have_been_part_of_a_call_spoils_the_turn(dialect: Dialect, wrong: bytes) -> None:
     assert with_everywhere(dialect, wrong) == {"malformed"}
 
 
 @everywhere
-def test_every_beginning_of_a_good_turn_runs_nothing_until_its_terminal(dialect: str) -> None:
+def test_every_beginning_of_a_good_turn_runs_nothing_until_its_terminal(dialect: Dialect) -> None:
     data = GOOD[dialect].replace(b"\\u00e9", "\u00e9".encode())
     ended, broken = [], []
     for size in range(len(data) + 1):
@@ -155,12 +156,12 @@ SAME: dict[str, Callable[[bytes], bytes]] = {
 
 @everywhere
 @pytest.mark.parametrize("written", SAME)
-def test_one_turn_may_be_written_in_many_ways(dialect: str, written: str) -> None:
+def test_one_turn_may_be_written_in_many_ways(dialect: Dialect, written: str) -> None:
     assert short(in_all_pieces(dialect, SAME[written](GOOD[dialect]))) == WANT
 
 
 @pytest.mark.parametrize("dialect", NAMED)
-def test_the_event_line_names_a_frame_that_has_no_type(dialect: str) -> None:
+def test_the_event_line_names_a_frame_that_has_no_type(dialect: Dialect) -> None:
     bare = re.sub(rb'"(type|event_type)": "(response|message|content|step|interaction)[._a-z]*", ', b"", GOOD[dialect])
 
     assert b'"event_type"' not in bare
@@ -168,7 +169,7 @@ def test_the_event_line_names_a_frame_that_has_no_type(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", NAMED)
-def test_an_event_under_the_name_of_another_one_is_malformed(dialect: str) -> None:
+def test_an_event_under_the_name_of_another_one_is_malformed(dialect: Dialect) -> None:
     names = re.findall(rb"event: (.*)\n", GOOD[dialect])
     last = next(name for name in reversed(names) if name != b"done")
 
@@ -178,7 +179,7 @@ def test_an_event_under_the_name_of_another_one_is_malformed(dialect: str) -> No
 
 
 @everywhere
-def test_a_last_event_that_is_cut_does_not_count(dialect: str) -> None:
+def test_a_last_event_that_is_cut_does_not_count(dialect: Dialect) -> None:
     assert in_all_pieces(dialect, GOOD[dialect] + b'event: error\ndata: {"x": ').outcome == "completed"
     assert in_all_pieces(dialect, GOOD[dialect] + b'event: error\ndata: {"x": 1}').outcome == "failed"
     assert in_all_pieces(dialect, GOOD[dialect] + b'data: {"x": "\xe2\x82').outcome == "completed"

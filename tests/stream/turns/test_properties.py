@@ -16,6 +16,7 @@ from tests.support.stream.transcripts import CONFORMANCE, answer, decode, exact,
 from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult, decode_body, guess_dialect
 from toolonce.stream.turns.errors import StreamError
+from toolonce.stream.turns.turn import Dialect
 
 EVERY = transcripts(CONFORMANCE)
 STREAMS = [transcript for transcript in EVERY if transcript.kind == "stream"]
@@ -28,7 +29,7 @@ SPLINTERS = [
 
 
 @st.composite
-def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
+def mutated(draw: st.DrawFn) -> tuple[Dialect, bytes]:
     """A conformance stream with a few bytes changed, dropped, doubled or put in."""
     transcript = draw(st.sampled_from(EVERY))
     data = bytearray(transcript.data)
@@ -70,7 +71,7 @@ def wire_calls(draw: st.DrawFn) -> tuple[list[WireCall], list[int], list[dict[st
     return calls, draw(st.permutations(order)), meant
 
 
-def fed(dialect: str, pieces: list[bytes], *, broken: bool = False) -> TurnResult:
+def fed(dialect: Dialect, pieces: list[bytes], *, broken: bool = False) -> TurnResult:
     decoder = TurnDecoder(dialect)
     for piece in pieces:
         decoder.feed(piece)
@@ -83,7 +84,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 @given(mutated(), st.lists(st.integers(0, 6000), max_size=12), st.booleans())
-def test_any_chunking_gives_the_same_result(case: tuple[str, bytes], places: list[int], broken: bool) -> None:
+def test_any_chunking_gives_the_same_result(case: tuple[Dialect, bytes], places: list[int], broken: bool) -> None:
     dialect, data = case
 
     assert repr(fed(dialect, cut(data, places), broken=broken)) == repr(fed(dialect, [data], broken=broken))
@@ -91,7 +92,7 @@ def test_any_chunking_gives_the_same_result(case: tuple[str, bytes], places: lis
 
 @given(st.sampled_from(DIALECTS), wire_calls(), st.text(max_size=10))
 def test_any_interleaving_of_parallel_calls_gives_the_same_calls(
-    dialect: str, wire: tuple[list[WireCall], list[int], list[dict[str, Any]]], text: str
+    dialect: Dialect, wire: tuple[list[WireCall], list[int], list[dict[str, Any]]], text: str
 ) -> None:
     calls, order, meant = wire
     result = fed(dialect, [RENDER[dialect](calls, order, text)])
@@ -103,7 +104,7 @@ def test_any_interleaving_of_parallel_calls_gives_the_same_calls(
 
 
 @given(st.sampled_from(DIALECTS), st.binary(max_size=300), st.booleans())
-def test_no_bytes_raise(dialect: str, data: bytes, broken: bool) -> None:
+def test_no_bytes_raise(dialect: Dialect, data: bytes, broken: bool) -> None:
     fed(dialect, [data, b"\n\n"], broken=broken)
     decode_body(data, dialect)
     with contextlib.suppress(StreamError):
@@ -112,7 +113,7 @@ def test_no_bytes_raise(dialect: str, data: bytes, broken: bool) -> None:
 
 @given(mutated(), st.sampled_from(DIALECTS), st.booleans())
 def test_no_damaged_stream_raises_and_only_a_completed_turn_has_calls(
-    case: tuple[str, bytes], other: str, broken: bool
+    case: tuple[Dialect, bytes], other: Dialect, broken: bool
 ) -> None:
     for dialect in (case[0], other):
         for result in (fed(dialect, [case[1]], broken=broken), decode_body(case[1], dialect)):
@@ -169,7 +170,7 @@ def _poison(frame: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_turn_leaves_nothing_for_the_garbage_collector(dialect: str) -> None:
+def test_a_turn_leaves_nothing_for_the_garbage_collector(dialect: Dialect) -> None:
     calls = [WireCall("c1", "f", ('{"a":', "1}")), WireCall("c2", "g", ("{}",))]
     data = RENDER[dialect](calls, [0, 1, 0], "Hi")
     gc.collect()

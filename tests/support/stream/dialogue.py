@@ -16,11 +16,12 @@ import httpx2
 from tests.support.stream.wire_paths import PATHS
 from toolonce.stream.agent.conversation import Conversation, Hooks, Terms
 from toolonce.stream.dialects.request import request_body
+from toolonce.stream.dialects.table import spec_of
 from toolonce.stream.harness.batch import Batch
 from toolonce.stream.harness.client import Client
 from toolonce.stream.provider.retry import Budget, httpx_opener
 from toolonce.stream.replies.protocol import Message
-from toolonce.stream.turns.turn import TurnResult
+from toolonce.stream.turns.turn import Dialect, TurnResult
 
 KILL = "TOOLONCE_TEST_KILL"
 STEPS = ("asked", "turn", "submitted", "waited", "replied")
@@ -28,9 +29,9 @@ STEPS = ("asked", "turn", "submitted", "waited", "replied")
 ended; with the final turn that came."""
 
 
-def talk(client: Client, http: httpx2.Client, server: str, dialect: str, **more: Any) -> Conversation:
+def talk(client: Client, http: httpx2.Client, server: str, dialect: Dialect, **more: Any) -> Conversation:
     def ask(messages: list[Message]) -> Any:
-        body = request_body(dialect, {"model": "m"}, messages)
+        body = request_body({"model": "m"}, messages, dialect)
         return httpx_opener(http, http.build_request("POST", server + PATHS[dialect], json=body))
 
     terms = more.pop("terms", Terms(wait_s=60, budget=Budget(attempts=2)))
@@ -62,7 +63,9 @@ def main() -> None:
                 batch.wait(60)
                 dying.reached("waited")
 
-        conversation = talk(client, http, server, dialect, hooks=Hooks(on_turn=on_turn, on_batch=on_batch))
+        conversation = talk(
+            client, http, server, spec_of(dialect).name, hooks=Hooks(on_turn=on_turn, on_batch=on_batch)
+        )
         if dying.step == "asked":
             conversation._ask = lambda _messages: dying.reached("asked")  # type: ignore[assignment,return-value]
         answer = conversation.say(text, step=step)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.support.stream.transcripts import random_pieces, single_bytes
 from toolonce.stream import TurnDecoder, TurnResult
+from toolonce.stream.turns.turn import Dialect
 
 Frame = dict[str, Any]
 
@@ -16,13 +17,13 @@ def stream(*frames: Frame | bytes) -> bytes:
     return b"".join(f if isinstance(f, bytes) else b"data: " + json.dumps(f).encode() + b"\n\n" for f in frames)
 
 
-def decoded(dialect: str, *frames: Frame | bytes, broken: bool = False) -> TurnResult:
+def decoded(dialect: Dialect, *frames: Frame | bytes, broken: bool = False) -> TurnResult:
     decoder = TurnDecoder(dialect)
     decoder.feed(stream(*frames))
     return decoder.abort() if broken else decoder.eof()
 
 
-def in_all_pieces(dialect: str, data: bytes, *, broken: bool = False) -> TurnResult:
+def in_all_pieces(dialect: Dialect, data: bytes, *, broken: bool = False) -> TurnResult:
     """The result of a stream, which is the same in one piece, byte by byte and in pieces of any size."""
     ways = [[data], single_bytes(data), random_pieces(data, seed=dialect)]
     results = []

@@ -12,7 +12,8 @@ from typing import Any
 
 from toolonce.stream.decoding.decoder import TurnDecoder
 from toolonce.stream.decoding.whole_body import decode_body
-from toolonce.stream.turns.turn import TurnResult
+from toolonce.stream.dialects.table import spec_of
+from toolonce.stream.turns.turn import Dialect, TurnResult
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFORMANCE = ROOT / "tests" / "data" / "conformance"
@@ -30,8 +31,8 @@ class Transcript:
     answer: dict[str, Any]
 
     @property
-    def dialect(self) -> str:
-        return self.key.split("/")[0]
+    def dialect(self) -> Dialect:
+        return spec_of(self.key.split("/")[0]).name
 
 
 def transcripts(folder: Path) -> list[Transcript]:
