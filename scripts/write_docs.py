@@ -1,4 +1,5 @@
-"""Writes the parts of the documents that the code decides: file map, state diagram, record table, turn ids.
+"""Writes the parts of ARCHITECTURE.md that the code decides (file map, state diagram, record table, turn ids), and
+the list of public names in `docs/api.md`.
 
 `python scripts/write_docs.py` rewrites them in place; `--check` only says which are stale (exit 1). Each part stands
 between two comment lines, `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
@@ -14,14 +15,18 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
-from toolonce.store.model.record import FIELDS
-from toolonce.store.model.states import SETTLED, TABLE, State
-from toolonce.stream.dialects import table as dialects
-from toolonce.stream.turns.turn import DIALECTS
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # run as a script, it finds its neighbours by their package
+
+from scripts import public_api  # noqa: E402  they need the path above
+from toolonce.store.model.record import FIELDS  # noqa: E402  they need the path above
+from toolonce.store.model.states import SETTLED, TABLE, State  # noqa: E402  they need the path above
+from toolonce.stream.dialects import table as dialects  # noqa: E402  they need the path above
+from toolonce.stream.turns.turn import DIALECTS  # noqa: E402  they need the path above
+
 PACKAGES = ("store", "stream", "worker", "ops")
 DOCUMENT = ROOT / "ARCHITECTURE.md"
+API = ROOT / "docs" / "api.md"
 
 
 def file_map() -> str:
@@ -111,14 +116,15 @@ def _purpose(path: Path) -> str:
 
 
 def main() -> int:
-    text = DOCUMENT.read_text("utf-8")
-    fresh = written(text)
-    if "--check" in sys.argv:
-        if fresh != text:
-            sys.stderr.write("ARCHITECTURE.md is stale: run .venv/bin/python scripts/write_docs.py\n")
-        return int(fresh != text)
-    DOCUMENT.write_text(fresh, "utf-8")
-    return 0
+    fresh = {DOCUMENT: written(DOCUMENT.read_text("utf-8")), API: public_api.page()}
+    if "--check" not in sys.argv:
+        for path, text in fresh.items():
+            path.write_text(text, "utf-8")
+        return 0
+    stale = [path for path, text in fresh.items() if not path.exists() or path.read_text("utf-8") != text]
+    for path in stale:
+        sys.stderr.write(f"{path.relative_to(ROOT)} is stale: run .venv/bin/python scripts/write_docs.py\n")
+    return int(bool(stale))
 
 
 if __name__ == "__main__":

@@ -25,8 +25,10 @@ from .model.errors import (
 
 if TYPE_CHECKING:
     from .connections.async_connection import AsyncConnection
+    from .connections.async_waiting import AsyncWakeups
     from .connections.connection import (
         Connection,
+        Link,
         Patience,
     )
     from .connections.durability import Durability
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
         Project,
         find_project,
     )
-    from .model.keyring import Keyring
+    from .connections.waiting import Wakeups
+    from .model.keyring import Key, Keyring
     from .model.keys import Namespace
     from .model.outcomes import (
         Failure,
@@ -44,9 +47,11 @@ if TYPE_CHECKING:
         FilePart,
         ImagePart,
         JsonPart,
+        Part,
         Parts,
         TextPart,
     )
+    from .model.secret_texts import Secrets
     from .model.specs import (
         Effect,
         ToolSpec,
@@ -55,31 +60,42 @@ if TYPE_CHECKING:
         NotStored,
         State,
     )
+    from .operations.operation import Arg
+    from .operations.operators import Decision
+    from .operations.query import Operation
     from .operations.recovery import Retention
 
     __version__: str
 
 __all__ = [
+    "Arg",
     "AsyncConnection",
+    "AsyncWakeups",
     "CallNotSucceeded",
     "Connection",
     "CorruptRecord",
+    "Decision",
     "Durability",
     "Effect",
     "Failure",
     "FilePart",
     "ImagePart",
     "JsonPart",
+    "Key",
     "Keyring",
     "KeyringMissing",
+    "Link",
     "Namespace",
     "NoToolsPublished",
     "NotStored",
+    "Operation",
     "Outcome",
+    "Part",
     "Parts",
     "Patience",
     "Project",
     "Retention",
+    "Secrets",
     "State",
     "StoreError",
     "StoreFull",
@@ -91,14 +107,22 @@ __all__ = [
     "ToolSpec",
     "ToolonceError",
     "TurnIdMissing",
+    "Wakeups",
     "__version__",
     "find_project",
 ]
 
 # Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
 _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
+    ".connections.async_waiting": ("AsyncWakeups",),
+    ".connections.waiting": ("Wakeups",),
+    ".model.secret_texts": ("Secrets",),
+    ".operations.operation": ("Arg",),
+    ".operations.query": ("Operation",),
+    ".operations.operators": ("Decision",),
     ".connections.async_connection": ("AsyncConnection",),
     ".connections.connection": (
+        "Link",
         "Connection",
         "Patience",
     ),
@@ -107,13 +131,17 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
         "Project",
         "find_project",
     ),
-    ".model.keyring": ("Keyring",),
+    ".model.keyring": (
+        "Key",
+        "Keyring",
+    ),
     ".model.keys": ("Namespace",),
     ".model.outcomes": (
         "Failure",
         "Outcome",
     ),
     ".model.parts": (
+        "Part",
         "FilePart",
         "ImagePart",
         "JsonPart",

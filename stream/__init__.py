@@ -41,6 +41,7 @@ from .turns.errors import (
 )
 from .turns.turn import (
     DIALECTS,
+    CallKind,
     Dialect,
     RejectedCall,
     ToolCall,
@@ -53,6 +54,7 @@ from .wire.limits import Limits
 if TYPE_CHECKING:
     from .agent.conversation import (
         Answer,
+        AnswerEnd,
         Conversation,
         Hooks,
         Terms,
@@ -73,13 +75,13 @@ if TYPE_CHECKING:
         replies,
     )
     from .harness.queue_limits import QueueLimits
-    from .provider.async_retry import (
-        read_turn_async,
-        sending_async,
-    )
-    from .provider.response import Cancel
-    from .provider.retry import Aborted, Budget, Observers, httpx_opener, read_turn
+    from .harness.submission import Intent
+    from .provider.async_retry import AsyncHttpxClient, AsyncOpener, httpx_opener_async, read_turn_async
+    from .provider.response import Cancel, Opener
+    from .provider.retry import Aborted, Budget, HttpxClient, Observers, RequestOptions, httpx_opener, read_turn
     from .replies.answers import for_model
+    from .replies.call_ids import IdForm
+    from .replies.protocol import Message
     from .replies.translations import (
         CATALOGUE,
         Catalogue,
@@ -95,13 +97,17 @@ __all__ = [
     "DIALECTS",
     "Aborted",
     "Answer",
+    "AnswerEnd",
     "ArgumentsDraft",
     "AsyncBatch",
     "AsyncClient",
+    "AsyncHttpxClient",
+    "AsyncOpener",
     "Batch",
     "Budget",
     "CallComplete",
     "CallDropped",
+    "CallKind",
     "CallOpened",
     "Cancel",
     "Catalogue",
@@ -111,14 +117,20 @@ __all__ = [
     "Dialect",
     "Draft",
     "Hooks",
+    "HttpxClient",
+    "IdForm",
+    "Intent",
     "LimitExceeded",
     "Limits",
+    "Message",
     "MessageCode",
     "NotOffered",
     "Observers",
+    "Opener",
     "ProviderError",
     "QueueLimits",
     "RejectedCall",
+    "RequestOptions",
     "StreamError",
     "StreamMisuse",
     "StreamingRefused",
@@ -145,12 +157,12 @@ __all__ = [
     "guess_dialect",
     "history",
     "httpx_opener",
+    "httpx_opener_async",
     "message_code",
     "read_turn",
     "read_turn_async",
     "replies",
     "request_body",
-    "sending_async",
     "user_message",
 ]
 
@@ -160,7 +172,11 @@ for _name in ("toolonce.stream", "toolonce.inbox"):
 
 # Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
 _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
+    ".harness.submission": ("Intent",),
+    ".replies.protocol": ("Message",),
+    ".replies.call_ids": ("IdForm",),
     ".agent.conversation": (
+        "AnswerEnd",
         "Answer",
         "Conversation",
         "Hooks",
@@ -183,11 +199,18 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ),
     ".harness.queue_limits": ("QueueLimits",),
     ".provider.async_retry": (
+        "AsyncHttpxClient",
+        "AsyncOpener",
         "read_turn_async",
-        "sending_async",
+        "httpx_opener_async",
     ),
-    ".provider.response": ("Cancel",),
+    ".provider.response": (
+        "Opener",
+        "Cancel",
+    ),
     ".provider.retry": (
+        "HttpxClient",
+        "RequestOptions",
         "Aborted",
         "Budget",
         "Observers",

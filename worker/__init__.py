@@ -21,8 +21,10 @@ from .tools.authorize import (
     Allow,
     Ask,
     Deny,
+    Hook,
+    Rules,
 )
-from .tools.call import Call
+from .tools.call import Call, CallChannel
 from .tools.connection_errors import (
     not_started,
     nothing_was_sent,
@@ -53,6 +55,7 @@ from .tools.tool import (
 )
 
 if TYPE_CHECKING:
+    from .execution.replicas import RequiredReplicas
     from .runtime.process import (
         Options,
         run_worker,
@@ -65,12 +68,14 @@ __all__ = [
     "Ask",
     "BadTool",
     "Call",
+    "CallChannel",
     "CancelRequested",
     "Deny",
     "DidNotHappen",
     "Effect",
     "Fault",
     "FilePart",
+    "Hook",
     "ImagePart",
     "Isolation",
     "JsonPart",
@@ -80,7 +85,9 @@ __all__ = [
     "Options",
     "Parts",
     "Registry",
+    "RequiredReplicas",
     "Retry",
+    "Rules",
     "SecretResult",
     "StopAttempt",
     "TextPart",
@@ -106,6 +113,7 @@ for _name in ("toolonce.worker", "toolonce.tool"):
 
 # Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
 _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
+    ".execution.replicas": ("RequiredReplicas",),
     ".runtime.process": (
         "Options",
         "run_worker",

@@ -14,7 +14,7 @@ from ...stream.decoding.detect import guess_dialect
 from ...stream.decoding.whole_body import decode_body
 from ...stream.dialects.table import spec_of
 from ...stream.harness.calls_json import calls_from_json
-from ...stream.turns.turn import DIALECTS, Kind, RejectedCall, ToolCall, TurnResult
+from ...stream.turns.turn import DIALECTS, CallKind, RejectedCall, ToolCall, TurnResult
 from ..errors import Usage
 from .durations import whole_number
 
@@ -81,5 +81,5 @@ def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
     return out
 
 
-def _kind(word: str) -> Kind:
+def _kind(word: str) -> CallKind:
     return "custom" if word == "custom" else "function"

@@ -38,6 +38,7 @@ class AsyncWakeups:
                 await self._remove(channel, bell)
 
     async def close(self) -> None:
+        """End all subscriptions."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -104,6 +104,7 @@ class Link:
             raise
 
     def close(self) -> None:
+        """Close this connection."""
         self._raw.disconnect()
 
     def _evaluate(self, invocation: Invocation[Any], *behind: tuple[Arg, ...]) -> list[Any]:
@@ -210,6 +211,7 @@ class Connection:
             link.close()
 
     def close(self) -> None:
+        """Close the idle connections, and those of the pool."""
         while self._idle:
             self._idle.pop().close()
         self.pool.disconnect()

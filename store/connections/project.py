@@ -51,10 +51,12 @@ class Project:
 
     @property
     def exists(self) -> bool:
+        """Whether this project has a store of its own already."""
         return os.path.isdir(self.data)  # and not Path.is_dir, which raises where we may not look
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """What a person should know of how this folder was chosen, a line each."""
         return tuple(f"{folder} belongs to another user and is passed over" for folder in self.passed_over)
 
     def missing(self) -> str:

@@ -56,6 +56,7 @@ class Wakeups:
                 self._remove(channel, bell)
 
     def close(self) -> None:
+        """End all subscriptions, and wake whoever waits."""
         self._closed.set()
         self._hang_up()
         if self._thread is not None:

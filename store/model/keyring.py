@@ -41,10 +41,12 @@ class Key:
 
     @property
     def for_fingerprints(self) -> bytes:
+        """The part of the key that fingerprints are made with."""
         return self._derive("fingerprint")
 
     @property
     def for_encryption(self) -> Fernet:
+        """The part of the key that secrets are encrypted with."""
         return Fernet(base64.urlsafe_b64encode(self._derive("encryption")))
 
     def for_entries(self, tenant: str) -> str:
@@ -73,14 +75,17 @@ class Keyring:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Keyring:
+        """The keys of ``TOOLONCE_KEYS``; an empty keyring where it is not set."""
         return cls.parse(environment.get(VARIABLE, ""))
 
     @property
     def newest_id(self) -> str:
+        """The id of the key that new records are made with; "" where there is none."""
         return self.keys[0].id if self.keys else ""
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """The ids of all keys, the newest first."""
         return tuple(key.id for key in self.keys)
 
     def fingerprints(self, tool: str, arguments: Any) -> tuple[str, ...]:

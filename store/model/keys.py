@@ -72,6 +72,7 @@ class Namespace:
 
     @property
     def root(self) -> str:
+        """What all keys begin with: the namespace as the keys' hash tag."""
         return f"{{{self.name}}}:"
 
     @property
@@ -102,6 +103,7 @@ class Namespace:
         return f"{self.rq_prefix}:pubsub:{worker}"
 
     def rq_job(self, job: str) -> str:
+        """RQ's hash of a job."""
         return f"{self.rq_prefix}:job:{job}"
 
     def rq_registry(self, kind: str, queue: str) -> str:
@@ -113,6 +115,7 @@ class Namespace:
         return f"{self.name}.{queue}"
 
     def queue_key(self, queue: str) -> str:
+        """RQ's list of a queue: the pointers that wait."""
         return f"{self.rq_prefix}:queue:{self.queue_name(queue)}"
 
     def intermediate_key(self, queue: str) -> str:
@@ -120,27 +123,35 @@ class Namespace:
         return f"{self.queue_key(queue)}:intermediate"
 
     def record(self, call: str) -> str:
+        """The hash of a call's record."""
         return f"{self.root}call:{call}"
 
     def worker_key(self, worker: str) -> str:
+        """The hash in which a worker says that it lives."""
         return f"{self.root}worker:{worker}"
 
     def wake_channel(self, turn_key: str) -> str:
+        """Where the waiters of a turn are woken."""
         return f"{self.root}wake:{turn_key}"
 
     @property
     def events(self) -> str:
+        """The stream of events."""
         return f"{self.root}events"
 
     def no_worker(self, tool: str) -> str:
+        """The sorted set of the calls that wait until a worker serves this tool."""
         return f"{self.root}no_worker:{tool}"
 
     @property
     def inboxes(self) -> str:
+        """The set of tenants that have an inbox."""
         return f"{self.root}inboxes"
 
     def inbox(self, tenant: str) -> str:
+        """The stream of a tenant's inbox."""
         return f"{self.root}inbox:{tenant}"
 
     def answers(self, tenant: str, entry: str) -> str:
+        """The stream of the answers to one inbox entry."""
         return f"{self.root}answers:{tenant}:{entry}"

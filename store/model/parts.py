@@ -22,6 +22,7 @@ class TextPart:
     text: str
 
     def to_json(self) -> dict[str, Any]:
+        """The stored form."""
         return {"type": "text", "text": self.text}
 
 
@@ -32,6 +33,7 @@ class JsonPart:
     value: Any
 
     def to_json(self) -> dict[str, Any]:
+        """The stored form."""
         return {"type": "json", "value": self.value}
 
 
@@ -68,9 +70,11 @@ class ImagePart(_Media):
 
     @classmethod
     def from_bytes(cls, media_type: str, content: bytes) -> ImagePart:
+        """A part that holds these bytes, base64."""
         return cls(media_type, data=base64.b64encode(content).decode("ascii"))
 
     def to_json(self) -> dict[str, Any]:
+        """The stored form."""
         return self._fields("image")
 
 
@@ -80,9 +84,11 @@ class FilePart(_Media):
 
     @classmethod
     def from_bytes(cls, media_type: str, content: bytes, *, name: str | None = None) -> FilePart:
+        """A part that holds these bytes, base64."""
         return cls(media_type, data=base64.b64encode(content).decode("ascii"), name=name)
 
     def to_json(self) -> dict[str, Any]:
+        """The stored form."""
         return self._fields("file")
 
 

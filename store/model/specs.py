@@ -70,6 +70,7 @@ class ToolSpec:
     hold_duplicates: bool = False
 
     def to_json(self) -> str:
+        """The published form: JSON with sorted members."""
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 
     @classmethod

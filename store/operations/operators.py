@@ -71,6 +71,7 @@ class Decision:
 
     @property
     def refused(self) -> bool:
+        """Whether the store did not do what was asked."""
         return self.verdict in {"changed", "gone", "mismatch", "late", "decided"}
 
 

@@ -58,6 +58,7 @@ class Retention:
 
     @property
     def shortest_ms(self) -> int:
+        """The shortest time that any body is kept, milliseconds."""
         return min((self.body_ms, *self.states.values()))
 
     @property

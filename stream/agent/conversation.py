@@ -26,7 +26,7 @@ from ..replies.translations import CATALOGUE, FALLBACK, Catalogue, MessageCode
 from ..replies.user_text import for_user
 from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 
-Ended = Literal["answered", "running", "gave_up", "no_turn"]
+AnswerEnd = Literal["answered", "running", "gave_up", "no_turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Answer:
     """
 
     text: str
-    ended: Ended
+    ended: AnswerEnd
     turn: TurnResult | None = None
     batch: Batch | None = None
 

@@ -21,6 +21,7 @@ from ...store.model.outcomes import Outcome
 from ...store.model.times import wait_limit
 from ...store.operations import operators, queries
 from ...store.operations.aborted_turns import note_aborted
+from ...store.operations.operators import Decision
 from ...store.operations.query import Operation
 from ...store.schema.validation import Heavy
 from ..provider.retry import Aborted
@@ -36,7 +37,7 @@ CONNECTIONS = 16
 
 
 class AsyncClient:
-    """A harness's door; see `Client` for arguments, results and errors. The open connection is an
+    """The client of a harness under asyncio; see `Client` for arguments, results and errors. The open connection is an
     `AsyncConnection` here."""
 
     def __init__(
@@ -91,13 +92,13 @@ class AsyncClient:
             )
         return AsyncBatch(self, turn_id, outcomes)
 
-    async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Decision:
+    async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> Decision:
         """Cancel a call before it starts, or ask for a stop of one that runs; as `Client.cancel`."""
         return await self.run(
             operators.cancel(self.terms.space, operators.Expected(key), operators.Actor(actor, reason))
         )
 
-    async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
+    async def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> Decision:
         """Approve the call that was shown as this outcome; as `Client.approve`."""
         by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
@@ -105,7 +106,7 @@ class AsyncClient:
             operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown)
         )
 
-    async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
+    async def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> Decision:
         """Deny the call that was shown as this outcome; as `Client.deny`."""
         by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
@@ -120,6 +121,7 @@ class AsyncClient:
         return await self._connection.run(operation)
 
     def wakeups(self) -> AsyncWakeups:
+        """The subscriptions by which this client's waiters are woken."""
         return self._wakeups
 
     async def close(self) -> None:

@@ -19,6 +19,7 @@ from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Outcome
 from ...store.operations import operators, queries
 from ...store.operations.aborted_turns import note_aborted
+from ...store.operations.operators import Decision
 from ...store.operations.query import Operation
 from ...store.schema.validation import Heavy
 from ..provider.retry import Aborted
@@ -33,7 +34,9 @@ _LOG = logging.getLogger("toolonce.stream")
 
 
 class Client:
-    """A harness's door. Safe to share between threads; one connection serves any number of waiters.
+    """The client of a harness: it submits calls and waits for their outcomes.
+
+    Safe to share between threads; one connection serves any number of waiters.
 
     Args:
         url: of the Redis; where it is left out ``TOOLONCE_REDIS_URL``, else this project's own server, if it runs. Or
@@ -115,18 +118,18 @@ class Client:
             )
         return Batch(self, turn_id, outcomes)
 
-    def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> operators.Decision:
+    def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> Decision:
         """Cancel a call before it starts, or ask for a stop of one that runs; see `operators.cancel`."""
         by = operators.Actor(actor, reason)
         return self.run(operators.cancel(self.terms.space, operators.Expected(key), by))
 
-    def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
+    def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> Decision:
         """Approve the call that was shown as this outcome; bound to its idempotency key."""
         by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
         return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
 
-    def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> operators.Decision:
+    def deny(self, outcome: Outcome, *, actor: str, reason: str = "") -> Decision:
         """Deny the call that was shown as this outcome."""
         by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
@@ -141,9 +144,11 @@ class Client:
         return self._connection.run(operation)
 
     def wakeups(self) -> Wakeups:
+        """The subscriptions by which this client's waiters are woken."""
         return self._wakeups
 
     def close(self) -> None:
+        """End all waiting, and close the connection where this client opened it."""
         self._wakeups.close()
         if not self._lent:
             self._connection.close()

@@ -18,7 +18,7 @@ from ..replies.protocol import Message
 from ..turns.turn import RejectedCall, ToolCall
 from .client import Client
 
-Kind = Literal["question", "turn", "paused", "results"]
+StepKind = Literal["question", "turn", "paused", "results"]
 _SEALED = "sealed:"
 
 
@@ -35,7 +35,7 @@ class JournalStep:
         text: of a turn, what it says; of results, what the user is told where the model is not asked again.
     """
 
-    kind: Kind
+    kind: StepKind
     messages: tuple[Message, ...]
     calls: tuple[ToolCall | RejectedCall, ...] = ()
     text: str = ""

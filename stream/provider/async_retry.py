@@ -48,13 +48,15 @@ class AsyncResponse(Protocol):
 AsyncOpener = Callable[[], Awaitable[AsyncResponse]]
 
 
-class SendsAsync(Protocol):
+class AsyncHttpxClient(Protocol):
     """An async httpx client, as far as it is needed."""
 
-    async def send(self, request: Any, *, stream: bool = False) -> Any: ...
+    async def send(self, request: Any, *, stream: bool = False) -> Any:
+        """As httpx sends; with `stream` the body is read later."""
+        ...
 
 
-def sending_async(client: SendsAsync, request: Any) -> AsyncOpener:
+def httpx_opener_async(client: AsyncHttpxClient, request: Any) -> AsyncOpener:
     """The opener for a request of an async client of httpx or httpx2."""
 
     async def open_response() -> AsyncResponse:

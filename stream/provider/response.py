@@ -49,9 +49,11 @@ class Cancel:
 
     @property
     def asked(self) -> bool:
+        """Whether the turn is to be cancelled."""
         return self._asked.is_set()
 
     def cancel(self) -> None:
+        """Cancel the turn, from any thread; a second time changes nothing."""
         self._asked.set()
         with self._lock:
             listeners, self._listeners = self._listeners, []
@@ -67,6 +69,7 @@ class Cancel:
         listener()
 
     def forget(self, listener: Callable[[], None]) -> None:
+        """Call this listener no more."""
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)

@@ -99,7 +99,9 @@ NOBODY = Observers()
 class HttpxClient(Protocol):
     """An httpx client, as far as it is needed."""
 
-    def send(self, request: Any, *, stream: bool = False) -> Any: ...
+    def send(self, request: Any, *, stream: bool = False) -> Any:
+        """As httpx sends; with `stream` the body is read later."""
+        ...
 
 
 def httpx_opener(client: HttpxClient, request: Any) -> Opener:

@@ -17,7 +17,7 @@ Dialect = Literal[
 ]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]
-Kind = Literal["function", "custom"]
+CallKind = Literal["function", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ToolCall:
     name: str
     arguments: dict[str, Any] | str
     call_id: str | None = None
-    kind: Kind = "function"
+    kind: CallKind = "function"
     position: int = 0
     turn_id: str | None = None
     echo: dict[str, Any] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class RejectedCall:
     raw: str = ""
     turn_id: str | None = None
     echo: dict[str, Any] = field(default_factory=dict)
-    kind: Kind = "function"
+    kind: CallKind = "function"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ..wire.frames import ProviderError
 from ..wire.limits import LimitPassed, Limits
 from .drafts import CallComplete, CallOpened, DraftQueue
 from .errors import StreamMisuse
-from .turn import Kind, TurnOutcome
+from .turn import CallKind, TurnOutcome
 
 
 class Violations(list[str]):
@@ -94,7 +94,7 @@ class OpenTurn:
     def violate(self, what: str) -> None:
         self.violations.note(what)
 
-    def open_call(self, kind: Kind | None = "function") -> OpenCall:
+    def open_call(self, kind: CallKind | None = "function") -> OpenCall:
         """A new call, in order of first appearance.
 
         Raises:
@@ -137,7 +137,7 @@ class OpenCall:
         "too_large",
     )
 
-    def __init__(self, turn: OpenTurn, kind: Kind | None) -> None:
+    def __init__(self, turn: OpenTurn, kind: CallKind | None) -> None:
         # The turn itself is not kept: without a cycle both are freed at once, and no collector has to find them.
         self._drafts = turn.drafts
         self._violations = turn.violations

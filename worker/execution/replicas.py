@@ -27,7 +27,7 @@ from ...store.operations.runs import Ending, Run, SettleAnswer, settle
 from .persist import OperationRunner, Persistence
 
 T = TypeVar("T")
-Required = int | Literal["all"]
+RequiredReplicas = int | Literal["all"]
 _LOG = logging.getLogger("toolonce.worker")
 _COUNT_EVERY_S = 2.0
 _SOONEST_S, _LATEST_S = 0.2, 5.0
@@ -59,7 +59,12 @@ class Replicas:
     """
 
     def __init__(
-        self, connection: Connection, persistence: Persistence, required: Required = 0, *, lease_ms: int = 30_000
+        self,
+        connection: Connection,
+        persistence: Persistence,
+        required: RequiredReplicas = 0,
+        *,
+        lease_ms: int = 30_000,
     ) -> None:
         self.needed = 0 if required == "all" else required
         self.short = False

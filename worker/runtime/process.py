@@ -25,7 +25,7 @@ from ..execution.counters import Counters
 from ..execution.executor import Executor
 from ..execution.lease import Leases
 from ..execution.persist import KEEP_S, Persistence
-from ..execution.replicas import Replicas, Required
+from ..execution.replicas import Replicas, RequiredReplicas
 from ..execution.run_session import WorkerContext, interrupt_all
 from ..execution.runners import InThread, OnLoop, Runner
 from ..execution.timeouts import RunLimits
@@ -79,7 +79,7 @@ class Options:
     name: str = ""
     durability: Durability = Durability.STRICT
     retention: Retention = field(default_factory=Retention)
-    replicas: Required = 0
+    replicas: RequiredReplicas = 0
 
     def __post_init__(self) -> None:
         seconds("the grace", self.grace_s)

@@ -76,6 +76,7 @@ class Call:
 
     @property
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose lines name the call and the attempt, and never hold its secrets."""
         extra = {"call": self.key, "attempt": self.attempt}
         return _CallLogger(logging.getLogger(f"toolonce.tool.{self.tool}"), extra, self.secrets)
 

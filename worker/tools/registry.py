@@ -98,6 +98,7 @@ class Registry:
         return tool
 
     def find(self, name: str) -> Tool | None:
+        """The tool of this name; None where none is registered."""
         return self._tools.get(name)
 
     def specs(self) -> list[ToolSpec]:

@@ -152,10 +152,12 @@ class Tool(Generic[P, R]):
 
     @property
     def name(self) -> str:
+        """The name that models call it by."""
         return self.spec.name
 
     @property
     def has_secrets(self) -> bool:
+        """Whether an argument or a part of the result is secret."""
         return bool(self.spec.secret or self.spec.secret_result)
 
     def reconcile(self, function: F) -> F:
@@ -179,6 +181,7 @@ class Tool(Generic[P, R]):
         return self.name, self.spec.version, ("*",) if self.accepts is None else self.accepts
 
     def accepts_version(self, version: str) -> bool:
+        """Whether calls that were admitted for this version of the tool may run here."""
         return version == self.spec.version or self.accepts is None or version in self.accepts
 
     def named(self, arguments: Any) -> dict[str, Any] | Failure:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ...turns.assembly import AssembledCalls
 from ...turns.reader import Frame, mapping, without
-from ...turns.turn import Kind
+from ...turns.turn import CallKind
 from ...turns.turn_builder import OpenCall, OpenTurn
 
 # The type tag, and the member of an entry that describes such a call: its name and its arguments.
-_KINDS: dict[str, tuple[Kind, str]] = {"function": ("function", "arguments"), "custom": ("custom", "input")}
+_KINDS: dict[str, tuple[CallKind, str]] = {"function": ("function", "arguments"), "custom": ("custom", "input")}
 
 
 class _Slot:

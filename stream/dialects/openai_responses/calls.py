@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...turns.reader import Frame, without
-from ...turns.turn import Kind
+from ...turns.turn import CallKind
 from ...turns.turn_builder import OpenCall, OpenTurn
 from ...wire.arguments import json_text
 
 # Item type -> (kind of call, the member that holds its arguments). All other items are not ours to run.
-OURS: dict[str, tuple[Kind, str]] = {
+OURS: dict[str, tuple[CallKind, str]] = {
     "function_call": ("function", "arguments"),
     "custom_tool_call": ("custom", "input"),
 }
@@ -21,7 +21,7 @@ OURS: dict[str, tuple[Kind, str]] = {
 _RUNNABLE = (None, "completed", "in_progress")
 
 
-def kind_of(item: Frame) -> Kind | None:
+def kind_of(item: Frame) -> CallKind | None:
     """The kind of call that an item is; None for what is not ours. The type tag alone says it."""
     tag = item.get("type")
     return OURS[tag][0] if isinstance(tag, str) and tag in OURS else None
@@ -120,7 +120,7 @@ class Items:
         self.unannounced: list[Slot] = []
         self.output: list[tuple[Frame, Slot | None]] = []
 
-    def open(self, index: int, kind: Kind | None) -> Slot:
+    def open(self, index: int, kind: CallKind | None) -> Slot:
         slot = self.streamed[index] = Slot(self._turn.open_call(kind) if kind else None)
         return slot
 
@@ -158,7 +158,7 @@ class Items:
         same = [slot for slot in same_id if arguments_of(item) in slot.finals and _name(slot) == item.get("name")]
         return next(iter(same or same_id), None)
 
-    def _other(self, slot: Slot, kind: Kind) -> bool:
+    def _other(self, slot: Slot, kind: CallKind) -> bool:
         return slot.call is not None and slot.call.kind != kind
 
     def complete(self) -> list[tuple[Frame, Slot | None]]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from ...turns.assembly import AssembledCalls
 from ...turns.reader import DialectReader, Frame, mapping, mappings
-from ...turns.turn import Dialect, Kind, TurnOutcome
+from ...turns.turn import CallKind, Dialect, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
 from ...wire.frames import error_in
 from .calls import Items, Slot, arguments_of, kind_of
@@ -123,18 +123,18 @@ class ResponsesReader(DialectReader):
         self.turn.violate("an item without its output_index")
         return None
 
-    def _fragment(self, frame: Frame, kind: Kind) -> None:
+    def _fragment(self, frame: Frame, kind: CallKind) -> None:
         slot = self._call_slot(frame, kind)
         if slot is not None:
             slot.fragment(frame.get("delta"))
 
-    def _final(self, frame: Frame, kind: Kind, member: str) -> None:
+    def _final(self, frame: Frame, kind: CallKind, member: str) -> None:
         slot = self._call_slot(frame, kind)
         if slot is not None and slot.call is not None:
             slot.call.rename(frame.get("name"))
             slot.final(frame.get(member))
 
-    def _call_slot(self, frame: Frame, kind: Kind) -> Slot | None:
+    def _call_slot(self, frame: Frame, kind: CallKind) -> Slot | None:
         """Where a fragment or a final text goes; None where the item is not ours. It may come before its item."""
         index = self._index(frame)
         if index is None:

@@ -16,7 +16,7 @@ from tests.support.stream.wire_paths import PATHS
 from toolonce.store.operations.aborted_turns import aborted
 from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.stream.provider import retry
-from toolonce.stream.provider.async_retry import read_turn_async, sending_async
+from toolonce.stream.provider.async_retry import httpx_opener_async, read_turn_async
 from toolonce.stream.provider.retry import Aborted, Budget, Observers
 from toolonce.stream.turns.errors import StreamingRefused
 from toolonce.stream.turns.turn import DIALECTS, Dialect, TurnResult
@@ -43,7 +43,7 @@ def read(server: ProviderServer, dialect: Dialect = "anthropic", **more: Any) ->
 async def reading(server: ProviderServer, dialect: Dialect = "anthropic", **more: Any) -> TurnResult:
     async with httpx2.AsyncClient(timeout=30) as http:
         request = http.build_request("POST", server.url + PATHS[dialect], json=ASKED)
-        return await read_turn_async(sending_async(http, request), dialect, **more)
+        return await read_turn_async(httpx_opener_async(http, request), dialect, **more)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

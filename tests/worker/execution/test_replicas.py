@@ -15,7 +15,7 @@ from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.model.states import State
 from toolonce.worker.execution.persist import Persistence
-from toolonce.worker.execution.replicas import Replicas, Required
+from toolonce.worker.execution.replicas import Replicas, RequiredReplicas
 
 ALL = ("--replicas", "all")
 
@@ -142,7 +142,9 @@ def test_all_is_the_largest_number_ever_seen_also_where_the_replicas_are_gone_an
 
 
 @pytest.mark.parametrize("required", ["all", 0])
-def test_without_replicas_nothing_is_waited_for(own_server: RealServer, namespace: str, required: Required) -> None:
+def test_without_replicas_nothing_is_waited_for(
+    own_server: RealServer, namespace: str, required: RequiredReplicas
+) -> None:
     """Faults 6."""
     connection = Connection(own_server.url, namespace=namespace)
     replicas = Replicas(connection, Persistence(), required)
