@@ -189,7 +189,7 @@ def _show(table: LiveTable, one: Transcript, outcomes: Sequence[Outcome]) -> Non
         name = (one.name, outcome.position)
         table.open(name, one.title, outcome.tool)
         words = ("replayed: " if outcome.replayed else "") + outcome_view.answer(outcome)
-        table.state(name, outcome_view.word(outcome), words)
+        table.state(name, outcome.word, words)
 
 
 def _content(outcome: Outcome) -> tuple[Any, ...]:

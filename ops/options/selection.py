@@ -24,7 +24,7 @@ from .durations import whole_number
 from .listing import STEP, add_filters, walk, wanted
 from .lookup import get_record
 
-SHAPE = "{plan: [{key, tool, state, fence, will, plan}], done: [{key, verdict, said}]}"
+SHAPE = "{plan: [{call, name, state, fence, will, plan}], done: [{call, verdict, said}]}"
 BULK_MOST = 1_000
 """Calls that one command takes on; a larger work is done in steps, each looked at."""
 
@@ -39,7 +39,7 @@ class Plan:
 
     def as_json(self) -> dict[str, object]:
         return {
-            "key": self.call.key, "tool": self.call.fields.tool, "state": self.call.state, "fence": self.call.fence,
+            "call": self.call.key, "name": self.call.fields.tool, "state": self.call.state, "fence": self.call.fence,
             "will": self.will, "plan": self.words,
         }  # fmt: skip
 
@@ -112,7 +112,7 @@ def carry_out(
         render.show_json({"plan": [plan.as_json() for plan in plans], "done": [result for _, result in results]})
     else:
         for _, result in results:
-            render.show(f"{str(result['key'])[:SHOWN_DIGITS]}  {result['said']}")
+            render.show(f"{str(result['call'])[:SHOWN_DIGITS]}  {result['said']}")
     return ExitCode.DONE if all(good for good, _ in results) and len(willing) == len(plans) else ExitCode.ENDED_BADLY
 
 
@@ -141,8 +141,8 @@ def _attempt(plan: Plan, by: Actor, act: Callable[[Plan, Actor], Decision]) -> t
         said = without_secrets(request_of(by, plan.call.key), plan.call)
         done = require_done(act(plan, said), plan.call.key)
     except OpsError as error:
-        return False, {"key": plan.call.key, "verdict": "not done", "said": str(error)}
-    return True, {"key": plan.call.key, "verdict": done.verdict, "said": done.verdict}
+        return False, {"call": plan.call.key, "verdict": "not done", "said": str(error)}
+    return True, {"call": plan.call.key, "verdict": done.verdict, "said": done.verdict}
 
 
 def _show(plans: Sequence[Plan]) -> None:

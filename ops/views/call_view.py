@@ -19,19 +19,20 @@ TIMES = (
     "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until",
     "decided_at", "begun_at", "settled_at",
 )  # fmt: skip
+EXTERNAL = {"tool": "name", "call_id": "id"}
 NUMBERS = ("attempt", "attempt_limit", "fence")
 
 
 def as_json(found: Record) -> dict[str, Any]:
     """The whole call. Times are ms of Redis time; `next` holds commands that fit its state."""
     fields = found.fields
-    view: dict[str, Any] = {"key": found.key, "idempotency_key": fields.ikey, "state": found.state}
-    view |= fields.typed((*IDENTITY, *NUMBERS, *TIMES))
+    view: dict[str, Any] = {"call": found.key, "idempotency_key": fields.ikey, "state": found.state}
+    view |= external(fields.typed((*IDENTITY, *NUMBERS, *TIMES)))
     view["position"] = fields.position
     view |= {name: text for name, text in fields.typed(("reason", "worker", "settled_by")).items() if text}
     view["arguments"] = masked(fields.args)
     if found.state is State.SUCCEEDED:
-        view["value"] = masked(fields.result)
+        view["result"] = masked(fields.result)
     view["error"] = _parsed(fields.error) or None
     view["marks"] = _parsed(fields.marks) or {}
     view["begun"] = fields.begun
@@ -48,6 +49,11 @@ def as_json(found: Record) -> dict[str, Any]:
     view["evidence"] = [mask(item) for item in found.evidence]
     view["next"] = next_steps(found)
     return view
+
+
+def external(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a record under the names of `Outcome.to_json`."""
+    return {EXTERNAL.get(name, name): value for name, value in fields.items()}
 
 
 def progress_of(fields: RecordFields) -> dict[str, Any] | None:

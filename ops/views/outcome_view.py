@@ -7,43 +7,20 @@ from typing import Any
 
 from ...store.model.outcomes import Outcome
 from ...store.model.sealing import mask
-from ...store.model.states import State
 from ..exit_codes import ExitCode
 from . import render
 from .render import SHOWN_DIGITS
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """One outcome for programs; `value` is there only where the call succeeded, so that null is a value."""
-    view: dict[str, Any] = {
-        "key": outcome.key,
-        "idempotency_key": outcome.idempotency_key,
-        "position": outcome.position,
-        "call_id": outcome.call_id,
-        "reply_id": outcome.reply_id,
-        "tool": outcome.tool,
-        "state": word(outcome),
-        "replayed": outcome.replayed,
-        "attempt": outcome.attempt,
-    }
-    if _has_value(outcome):
-        view["value"] = mask(outcome.value)
-    if outcome.failure:
-        failure = outcome.failure
-        view["error"] = {"code": failure.code, "message": failure.message, "details": failure.details}
-    if outcome.marks:
-        view["marks"] = outcome.marks
-    return view
-
-
-def word(outcome: Outcome) -> str:
-    """The state, or ``conflict``, which is an answer and no state."""
-    return "conflict" if outcome.conflict else str(outcome.state)
+    """One outcome for programs; see `Outcome.to_json`. Sealed values are shown as ``***``."""
+    form = outcome.to_json()
+    return form | {"result": mask(form["result"])} if "result" in form else form
 
 
 def answer(outcome: Outcome) -> str:
     """What came of the call, in one short line."""
-    if _has_value(outcome):
+    if outcome.has_value:
         return render.brief(render.json_line(mask(outcome.value)))
     if outcome.failure:
         return render.brief(f"{outcome.failure.code}: {outcome.failure.message}", 90)
@@ -56,7 +33,7 @@ def show(outcomes: Sequence[Outcome]) -> None:
         (
             outcome.key[:SHOWN_DIGITS],
             outcome.tool,
-            render.state(word(outcome)),
+            render.state(outcome.word),
             "replayed" if outcome.replayed else "",
             answer(outcome),
         )
@@ -67,9 +44,5 @@ def show(outcomes: Sequence[Outcome]) -> None:
 
 def exit_code(outcomes: Sequence[Outcome], *, waited: bool) -> ExitCode:
     """DONE where every call succeeded; one that is still open counts as bad only after someone waited for it."""
-    bad = any(not _has_value(outcome) and (waited or not outcome.pending) for outcome in outcomes)
+    bad = any(not outcome.has_value and (waited or not outcome.pending) for outcome in outcomes)
     return ExitCode.ENDED_BADLY if bad else ExitCode.DONE
-
-
-def _has_value(outcome: Outcome) -> bool:
-    return outcome.state is State.SUCCEEDED and not outcome.conflict

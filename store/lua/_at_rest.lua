@@ -43,13 +43,27 @@ local function keep_answers(stream)
   redis.call('EXPIRE', stream, ANSWERS_TTL)
 end
 
+-- Facts about an answer as JSON text, "" for none; put together as text, which leaves numbers as they are.
+local function told_marks(stored, may_have, argument_errors)
+  local facts = {}
+  facts[1] = stored and #stored > 2 and string.sub(stored, 2, -2) or nil
+  if may_have then
+    facts[#facts + 1] = '"may_have_run": true'
+  end
+  if argument_errors then
+    facts[#facts + 1] = '"argument_errors": ' .. argument_errors
+  end
+  return #facts > 0 and '{' .. table.concat(facts, ', ') .. '}' or ''
+end
+
 -- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
 -- {stream, position, id, reply id} as JSON: one call may stand in several entries, under other ids and places in each. (Records
 -- of 0.1.0 hold the stream's name alone.)
 local function tell_harness(call, asking)
   each(asking, function(line)
-    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id', 'may_have_run')
-    local marks = got[8] and got[2] ~= 'succeeded' and '{"may_have_run": true}' or got[5] or ''
+    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id', 'may_have_run',
+      'argument_errors')
+    local marks = told_marks(got[5], got[8] and got[2] ~= 'succeeded', got[9])
     local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
     redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
       'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', marks, 'reply_id', ask[4] or '')

@@ -42,6 +42,13 @@ class Failure:
         details = details if isinstance(details, dict) else {}
         return cls(stored.get("code", ""), stored.get("message", ""), details, stored.get("effect", ""))
 
+    def to_json(self) -> dict[str, Any]:
+        """The stored form, which is the external one too: without what is empty."""
+        form: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.details:
+            form["details"] = self.details
+        return form | {"effect": self.effect} if self.effect else form
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -87,21 +94,54 @@ class Outcome:
     turn_id: str = ""
     reply_id: str | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """The one form in which an outcome leaves this program: ``--json`` of the command line, and all interfaces.
+
+        An inbox answer has the same members as texts (PROTOCOL.md), without those that its reader knows: ``turn``,
+        ``idempotency_key``, ``replayed``, ``attempt``.
+
+        Members: ``call`` (the call key), ``idempotency_key``, ``turn``, ``position``, ``id`` (the provider's, as it
+        came; null where none came), ``reply_id`` (null as a rule), ``name`` (the tool), ``state`` (also ``conflict``),
+        ``replayed``, ``attempt``. Only where there is one: ``result`` (so that null is a result), ``error`` with
+        ``code``, ``message`` and, if any, ``details`` and ``effect``; ``marks``.
+        """
+        form: dict[str, Any] = {
+            "call": self.key, "idempotency_key": self.idempotency_key, "turn": self.turn_id, "position": self.position,
+            "id": self.call_id, "reply_id": self.reply_id, "name": self.tool, "state": self.word,
+            "replayed": self.replayed, "attempt": self.attempt,
+        }  # fmt: skip
+        if self.has_value:
+            form["result"] = self.value
+        if self.failure:
+            form["error"] = self.failure.to_json()
+        if self.marks:
+            form["marks"] = self.marks
+        return form
+
+    @property
+    def word(self) -> str:
+        """The state as text; ``conflict``, which is an answer and no state, where it is one."""
+        return "conflict" if self.conflict else str(self.state)
+
+    @property
+    def has_value(self) -> bool:
+        """True where `value` counts: the call succeeded."""
+        return self.state is State.SUCCEEDED and not self.conflict
+
     def result_or_raise(self) -> Any:
         """The value of a call that succeeded; it may be false-like, and cut where ``marks`` says ``truncated``.
 
         Raises:
             CallNotSucceeded: there is none. The error has this outcome: ask it what may be done next.
         """
-        if self.state is not State.SUCCEEDED or self.conflict:
+        if not self.has_value:
             raise CallNotSucceeded(f"call {self.key[:12]} of tool {self.tool}: {self._why_no_result()}", self)
         if "forgotten" in self.marks:
             raise CallNotSucceeded(f"call {self.key[:12]} of tool {self.tool}: its result is kept no longer", self)
         return self.value
 
     def _why_no_result(self) -> str:
-        word = "conflict" if self.conflict else str(self.state)
-        return f"{word}, {self.failure.code}: {self.failure.message}" if self.failure else word
+        return f"{self.word}, {self.failure.code}: {self.failure.message}" if self.failure else self.word
 
     @property
     def settled(self) -> bool:

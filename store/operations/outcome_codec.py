@@ -140,7 +140,8 @@ def failure_json(failure: Failure | None) -> str:
         return ""
     stored = {"code": whole_text(failure.code), "message": whole_text(failure.message)}
     effect = {"effect": failure.effect} if failure.effect else {}
-    return json.dumps({**stored, "details": plain_value(failure.details), **effect})
+    details = {"details": plain_value(failure.details)} if failure.details else {}
+    return json.dumps({**stored, **details, **effect})
 
 
 def _json(stored: str | None) -> Any:

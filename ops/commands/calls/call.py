@@ -22,7 +22,7 @@ toolonce call 3f9a2c41d07b --json
 """
 
 SHAPE = (
-    "{key, idempotency_key, state, tool, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
+    "{call, idempotency_key, state, name, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
     "may_have_run, progress, forgotten, lease_left_ms, history, evidence, next, ...}"
 )
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _ids(view: dict[str, Any]) -> str:
     reply_id = view.get("reply_id")
-    return f"{view.get('call_id', 'none')}" + (f" (used before: goes out as {reply_id})" if reply_id else "")
+    return f"{view.get('id', 'none')}" + (f" (used before: goes out as {reply_id})" if reply_id else "")
 
 
 def show(found: Record) -> None:
@@ -55,7 +55,7 @@ def show(found: Record) -> None:
         {
             "call": found.key,
             "idempotency key": view["idempotency_key"],
-            "tool": f"{view.get('tool')} (version {view.get('version')}, {view.get('effect')})",
+            "tool": f"{view.get('name')} (version {view.get('version')}, {view.get('effect')})",
             "asked for by": f"scope {view.get('scope')}, turn {view.get('turn')}, id {_ids(view)}",
             "arguments": "forgotten" if view["forgotten"] else render.json_line(view["arguments"]),
             "state": render.state(found.state).append(standing(found).removeprefix(found.state)),
@@ -72,7 +72,7 @@ def show(found: Record) -> None:
 def _answer(found: Record) -> dict[str, object]:
     lines: dict[str, object] = {}
     if found.fields.result and found.state == "succeeded":
-        lines["value"] = render.json_line(masked(found.fields.result))
+        lines["result"] = render.json_line(masked(found.fields.result))
     if found.state == "unknown" and (heard := found.fields.heard):
         lines["read-back"] = f"asked {found.fields.asked} times; the last: {heard}"
     if failure := found.failure:

@@ -14,6 +14,7 @@ from ...options.lookup import KEY_DIGITS
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import render
+from ...views.call_view import external
 from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--oldest", action="store_true", help="oldest first")
     parser.add_argument("--limit", type=page_size, default=50, metavar="N", help="calls on a page (50)")
     parser.add_argument("--cursor", help="go on where a page ended")
-    add_json(parser, "{calls: [{key, state, entered_at, tool, scope, turn, error, ...}], looked_at, next}")
+    add_json(parser, "{calls: [{call, state, entered_at, name, scope, turn, error, ...}], looked_at, next}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,7 +61,7 @@ def row_json(row: PageRow) -> dict[str, Any]:
     if row.waits_for:
         fields["waits_for"], fields["waits_for_state"] = row.waits_for
     error = json.loads(fields.pop("error", "") or "null")
-    return {"key": row.key, "state": row.state, "entered_at": row.entered_at, **fields, "error": error}
+    return {"call": row.key, "state": row.state, "entered_at": row.entered_at, **external(fields), "error": error}
 
 
 def _show(found: Listing, now: int, place: str, *, digits: int) -> None:

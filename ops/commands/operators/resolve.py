@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verdict.add_argument("--succeeded", metavar="JSON", help="it happened, and this is the value the model gets")
     verdict.add_argument("--failed", metavar="MESSAGE", help="it did not happen, and this is what the model is told")
     actor.add_options(parser, reason_required=True)
-    add_json(parser, "{key, verdict, state}")
+    add_json(parser, "{call, verdict, state}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         expected = Expected(found.key, found.state if _is_in_doubt(found) else State.UNKNOWN, found.fence)
         done = actor.require_done(connection.run(resolve(connection.space, expected, verdict, by)), found.key)
     if args.json:
-        render.show_json({"key": found.key, "verdict": done.verdict, "state": done.detail})
+        render.show_json({"call": found.key, "verdict": done.verdict, "state": done.detail})
     else:
         render.show(f"call {found.key} is {done.detail}")
     return 0

@@ -50,7 +50,7 @@ class ReplayAnswer:
     outcome: Outcome | None
 
     def as_json(self) -> dict[str, Any]:
-        shown = outcome_view.as_json(self.outcome) if self.outcome else {"key": self.key, "tool": self.tool}
+        shown = outcome_view.as_json(self.outcome) if self.outcome else {"call": self.key, "name": self.tool}
         return {"answer": self.word, **shown}
 
 
@@ -61,7 +61,7 @@ def add_parser(subparsers: Subparsers) -> None:
     group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
     add_response_options(group)
     group.add_argument("--turn-id", metavar="ID", help="the id it was submitted under, where that was your own")
-    add_json(parser, "{answers: [{answer, key, tool, ...}]}, where answer is replay, open, conflict or new")
+    add_json(parser, "{answers: [{answer, call, name, ...}]}, where answer is replay, open, conflict or new")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -141,7 +141,7 @@ def _show(answers: list[ReplayAnswer], place: str) -> None:
             answer.key[:SHOWN_DIGITS],
             answer.tool,
             answer.word,
-            render.state(outcome_view.word(answer.outcome)) if answer.outcome else "",
+            render.state(answer.outcome.word) if answer.outcome else "",
             meanings.get(answer.word) or (outcome_view.answer(answer.outcome) if answer.outcome else ""),
         )
         for answer in answers

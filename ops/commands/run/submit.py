@@ -30,7 +30,7 @@ echo '[{"name": "add", "arguments": {"a": 1, "b": 2}}]' | toolonce submit --scop
 """
 
 TURN_SHAPE = (
-    "{turn_id, outcomes: [{key, idempotency_key, position, call_id, reply_id, tool, state, replayed, attempt, ...}]}"
+    "{turn_id, outcomes: [{call, idempotency_key, turn, position, id, reply_id, name, state, replayed, attempt, ...}]}"
 )
 
 

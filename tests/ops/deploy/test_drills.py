@@ -129,7 +129,7 @@ def test_two_calls_with_the_same_content_can_be_told_apart(drill: Drill) -> None
     second = drill.scene.succeeded("a", arguments={"cents": 5}, scope="tenant-7/1", turn_id="turn-2")
 
     rows = drill("calls", "--tool", "pay", "--scope", "tenant-7/*", "--since", "1d", "--json").json["calls"]
-    assert {row["key"]: row["turn"] for row in rows} == {first: "turn-1", second: "turn-2"}
+    assert {row["call"]: row["turn"] for row in rows} == {first: "turn-1", second: "turn-2"}
     shown = [drill("call", key, "--json").json for key in (first, second)]
     assert shown[0]["arguments"] == shown[1]["arguments"]
     assert shown[0]["idempotency_key"] != shown[1]["idempotency_key"]
@@ -171,7 +171,7 @@ def test_a_store_moves_to_another_server_with_every_answer(toolonce: CommandLine
 
         after = Drill(new, toolonce)
         assert after("replay", done).code == 0
-        assert after("call", done, "--json").json["value"] == 7
+        assert after("call", done, "--json").json["result"] == 7
         after.scene.settle(after.scene.take())
         assert after.scene.state(waiting) == "succeeded"
         assert after("stats", "--json").json["balanced"]

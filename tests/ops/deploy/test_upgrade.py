@@ -62,7 +62,7 @@ def test_what_was_open_comes_to_rest(kept: LiveScene, toolonce: CommandLine, own
         return toolonce(*words, place=["--redis", own_server.url, "--namespace", NAMESPACE])
 
     assert run("recover").code == 0
-    in_doubt = [row["key"] for row in run("calls", "--state", "unknown", "--json").json["calls"]]
+    in_doubt = [row["call"] for row in run("calls", "--state", "unknown", "--json").json["calls"]]
     assert set(in_doubt) == {asked_again(name).key for name in ("unknown", "running")}
     for key in in_doubt:
         assert run("resolve", key, "--succeeded", "1", "--reason", "looked").code == 0

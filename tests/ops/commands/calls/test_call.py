@@ -18,7 +18,7 @@ def test_a_call_is_found_by_key_by_idempotency_key_and_by_first_digits(scene: Li
     whole = scene.record(key).stored["ikey"]
 
     for typed in (key, whole, key[:8], whole[:40], key.upper()):
-        assert toolonce("call", typed, "--json").json["key"] == key
+        assert toolonce("call", typed, "--json").json["call"] == key
 
 
 def test_digits_that_fit_two_calls_name_none(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -116,8 +116,8 @@ def test_false_like_values_and_large_integers_are_shown_as_they_are(
 
     shown = toolonce("call", key, "--json").json
 
-    assert shown["value"] == value
-    assert type(shown["value"]) is type(value)
+    assert shown["result"] == value
+    assert type(shown["result"]) is type(value)
 
 
 def test_a_late_outcome_is_shown_as_evidence(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -127,7 +127,7 @@ def test_a_late_outcome_is_shown_as_evidence(scene: LiveScene, toolonce: Command
 
     shown = toolonce("call", run.call, "--json").json
 
-    assert shown["value"] == "it happened"
+    assert shown["result"] == "it happened"
     assert shown["evidence"]
 
 

@@ -19,7 +19,7 @@ def test_calls_of_all_states_are_listed_newest_first(scene: LiveScene, toolonce:
 
     assert said.code == 0
     rows = said.json["calls"]
-    assert [(row["key"], row["state"]) for row in rows] == [
+    assert [(row["call"], row["state"]) for row in rows] == [
         (waiting, "queued"), (doubtful, "unknown"), (done, "succeeded"),
     ]  # fmt: skip
     assert said.json["next"] is None
@@ -36,9 +36,9 @@ def test_calls_of_one_turn_are_listed_in_call_order_over_all_pages(
     seen: list[str] = []
     page = toolonce("calls", "--json", "--limit", "7", *order).json
     while page["next"] is not None:
-        seen += [row["key"] for row in page["calls"]]
+        seen += [row["call"] for row in page["calls"]]
         page = toolonce("calls", "--json", "--limit", "7", *order, "--cursor", page["next"]).json
-    seen += [row["key"] for row in page["calls"]]
+    seen += [row["call"] for row in page["calls"]]
 
     assert seen == (expected if order else expected[::-1])
 
@@ -68,7 +68,7 @@ def test_each_filter_keeps_what_it_says(
 
     rows = toolonce("calls", "--json", *words).json["calls"]
 
-    assert sorted(row["call_id"] for row in rows) == expected
+    assert sorted(row["id"] for row in rows) == expected
 
 
 @pytest.mark.parametrize("order", [[], ["--oldest"]])
@@ -84,7 +84,7 @@ def test_pages_show_every_call_once_even_of_one_moment(
     cursor: list[str] = []
     while True:
         page = toolonce("calls", "--json", "--limit", "4", *order, *cursor).json
-        seen += [row["key"] for row in page["calls"]]
+        seen += [row["call"] for row in page["calls"]]
         if page["next"] is None:
             break
         cursor = ["--cursor", page["next"]]
@@ -104,7 +104,7 @@ def test_a_search_that_matches_little_stops_and_says_where_to_go_on(
     second = toolonce("calls", "--tool", "rare", "--json", "--cursor", first["next"]).json
 
     assert (first["calls"], first["looked_at"]) == ([], 5)
-    assert [row["key"] for row in second["calls"]] == [rare]
+    assert [row["call"] for row in second["calls"]] == [rare]
 
 
 def test_the_table_names_state_tool_and_why(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -155,7 +155,7 @@ def test_rows_that_few_digits_no_longer_find_are_shown_with_whole_keys(scene: Li
 
     assert not any(key in near.out for key in keys)
     assert [key for key in keys if key in far.out] == keys[:-1]
-    assert [row["key"] for row in first["calls"]] == keys[-1:]
+    assert [row["call"] for row in first["calls"]] == keys[-1:]
 
 
 def test_a_call_behind_one_in_doubt_says_whom_it_waits_for(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -166,7 +166,7 @@ def test_a_call_behind_one_in_doubt_says_whom_it_waits_for(scene: LiveScene, too
     (row,) = toolonce("calls", "--state", "held", "--json").json["calls"]
     shown = toolonce("call", behind, "--json").json
 
-    assert (row["key"], row["reason"]) == (behind, "order")
+    assert (row["call"], row["reason"]) == (behind, "order")
     assert (row["waits_for"], row["waits_for_state"]) == (ahead, "unknown")
     assert f"behind {ahead[:12]} (unknown)" in toolonce("calls", "--state", "held").out.replace("\n", " ")
     assert (shown["waits_for"], shown["waits_for_state"]) == (ahead, "unknown")

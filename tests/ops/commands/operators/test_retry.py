@@ -23,7 +23,7 @@ def test_a_dry_run_says_what_would_run_replay_and_be_refused_and_changes_nothing
 
     said = toolonce("retry", *keys, "--dry-run", "--json")
 
-    plans = {plan["key"]: (plan["will"], plan["plan"]) for plan in said.json["plan"]}
+    plans = {plan["call"]: (plan["will"], plan["plan"]) for plan in said.json["plan"]}
     assert plans[keys[0]] == (True, "would run again as attempt 2")
     assert plans[keys[1]][0]
     assert "AGAIN" in plans[keys[1]][1]

@@ -76,7 +76,7 @@ def test_the_loss_of_single_calls_is_accepted_while_others_stay_held(scene: Live
     assert [plan["will"] for plan in planned.json["plan"]] == [True]
     assert (without_reason.code, chosen_for_nothing.code) == (2, 2)
     assert [done["verdict"] for done in one.json["done"]] == ["freed"]
-    assert {plan["key"]: plan["will"] for plan in filtered.json["plan"]} == {by_tool: True, approval: False}
+    assert {plan["call"]: plan["will"] for plan in filtered.json["plan"]} == {by_tool: True, approval: False}
     assert scene.states([by_key, by_tool, other, approval]) == ["queued", "queued", "held", "held"]
     assert "went_back" in scene.stats().flags
 
@@ -147,7 +147,7 @@ def test_a_replay_of_stored_calls_answers_without_executing(scene: LiveScene, to
 
     said = toolonce("replay", "--since", "1h", "--json")
 
-    answers = {answer["key"]: answer["answer"] for answer in said.json["answers"]}
+    answers = {answer["call"]: answer["answer"] for answer in said.json["answers"]}
     assert answers[done] == "replay"
     assert sorted(answers.values()) == ["open", "replay"]
     assert said.code == 1
@@ -184,7 +184,7 @@ def test_waiting_ends_when_the_call_comes_to_rest(scene: LiveScene, toolonce: Co
 
     ending.join()
     assert said.code == 0
-    assert said.json["value"] == 5
+    assert said.json["result"] == 5
 
 
 def test_waiting_gives_up_when_the_time_is_up(scene: LiveScene, toolonce: CommandLine) -> None:

@@ -90,8 +90,8 @@ def test_a_turn_goes_in_and_comes_back_once_however_often_it_is_submitted(
 
     assert first.code == 0
     assert [outcome["state"] for outcome in first.json["outcomes"]] == ["succeeded"] * 3
-    assert first.json["outcomes"][0]["value"] == {"city": "Lisboa"}
-    assert first.json["outcomes"][2]["value"] is None
+    assert first.json["outcomes"][0]["result"] == {"city": "Lisboa"}
+    assert first.json["outcomes"][2]["result"] is None
     assert all(outcome["replayed"] for outcome in again.json["outcomes"])
     assert len(effects(shared.app)) == before + 1
 
@@ -116,7 +116,7 @@ def test_calls_at_hand_are_submitted_under_the_harness_own_step(
     words = ("submit", "--scope", "calls", "--turn-id", "step-1", "--calls", str(calls), "--json")
     said = toolonce(*words, place=shared.place)
 
-    assert said.json["outcomes"][0]["value"] == {"city": "東京 🗼"}
+    assert said.json["outcomes"][0]["result"] == {"city": "東京 🗼"}
 
 
 def test_a_call_that_ended_badly_is_told_by_the_exit_code(toolonce: CommandLine, shared: Shared) -> None:

@@ -70,11 +70,11 @@ def test_an_id_that_an_earlier_turn_used_goes_out_under_another_one_which_every_
     said = toolonce("submit", "--scope", "s", "--wait", "0", "--replies", file)
     [outcome] = stored.json["outcomes"]
 
-    assert outcome["call_id"] == "c1"
+    assert outcome["id"] == "c1"
     assert outcome["reply_id"].startswith("call_")
     assert said.json[0]["content"][-1]["id"] == said.json[1]["content"][0]["tool_use_id"] == outcome["reply_id"]
-    assert toolonce("call", outcome["key"], "--json").json["reply_id"] == outcome["reply_id"]
-    assert f"goes out as {outcome['reply_id']}" in " ".join(toolonce("call", outcome["key"]).out.split())
+    assert toolonce("call", outcome["call"], "--json").json["reply_id"] == outcome["reply_id"]
+    assert f"goes out as {outcome['reply_id']}" in " ".join(toolonce("call", outcome["call"]).out.split())
 
 
 def test_a_wait_that_is_over_too_soon_says_that_the_calls_go_on(

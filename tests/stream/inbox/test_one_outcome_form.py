@@ -1,0 +1,60 @@
+"""One outcome, three ways out: Python, the command line and the inbox say the same of it, under the same names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.processes.command_line import CommandLine
+from tests.support.stream.harness import Bench
+from tests.support.stream.inbox import Inbox
+from toolonce.store.model.states import State
+from toolonce.stream.inbox.consumer import Consumer
+
+JSON_TEXTS = ("result", "error", "marks")
+ONLY_ASKED = {"turn", "idempotency_key", "replayed", "attempt"}
+"""What a harness that reads its inbox knows or does not need."""
+
+
+@pytest.fixture
+def box(bench: Bench) -> Iterator[Inbox]:
+    box = Inbox(bench)
+    consumer = Consumer(bench.store.connection, name="one")
+    box.step = lambda: consumer.step(0.01)  # type: ignore[attr-defined]
+    yield box
+    consumer.close()
+
+
+def read(fields: dict[str, str]) -> dict[str, Any]:
+    """An answer of the inbox as PROTOCOL.md says that it is read: empty texts stand for what is not there."""
+    form: dict[str, Any] = {name: text for name, text in fields.items() if name not in JSON_TEXTS}
+    form |= {"position": int(fields["position"]), "id": fields["id"] or None, "reply_id": fields["reply_id"] or None}
+    return form | {name: json.loads(fields[name]) for name in JSON_TEXTS if fields[name]}
+
+
+def test_python_the_command_line_and_the_inbox_give_one_form_of_an_outcome(
+    box: Inbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene, bench = box.bench.scene, box.bench
+    calls = [{"name": "pay", "arguments": {"n": number}, "id": f"c{number}"} for number in range(3)]
+    calls.append({"name": "pay", "arguments": {"n": "many"}, "id": "c3"})
+    entry = box.add(scope="talk", turn="1", calls=calls)
+    box.step()  # type: ignore[attr-defined]
+    bench.run_next(None)
+    scene.settle(scene.take(), state=State.FAILED)
+    scene.settle(scene.take(), state=State.UNKNOWN)
+
+    batch = bench.another_client("acme/talk").batch("1")
+    outcomes = [outcome.to_json() for outcome in batch.outcomes]
+    command = CommandLine(capsys, ["--redis", bench.url, "--namespace", bench.namespace])
+    said = command("wait", "--scope", "acme/talk", "1", "--timeout", "0", "--json").json["outcomes"]
+    _, *answers = box.answers(entry)
+    told = sorted((read(answer) for answer in answers), key=lambda answer: answer["position"])
+
+    assert [outcome["state"] for outcome in outcomes] == ["succeeded", "failed", "unknown", "refused"]
+    assert outcomes[0]["result"] is None
+    assert said == json.loads(json.dumps(outcomes))
+    assert told == [{name: it for name, it in one.items() if name not in ONLY_ASKED} for one in outcomes]
