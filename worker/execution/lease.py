@@ -7,7 +7,6 @@ renewal hears (a stop was asked for, the lease is lost) is told to the run's `Le
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -19,6 +18,7 @@ from ...store.crashpoints import reach
 from ...store.model.errors import StoreError
 from ...store.operations.operation import Invocation
 from ...store.operations.runs import Run, defer_reconcile, renew
+from .service import ThreadService
 
 _LOG = logging.getLogger("toolonce.worker")
 _BATCH = 500
@@ -62,27 +62,20 @@ class LeaseHandle:
             self._on_stop()
 
 
-class Leases:
+class Leases(ThreadService):
     """All leases of one process, and the thread that renews them."""
 
     def __init__(self, connection: Connection, lease_ms: int) -> None:
+        super().__init__("toolonce-leases")
         self.lease_ms = lease_ms
         self.connection = connection
         self.at_once = Connection(connection.url, namespace=connection.space.name, patience=_AT_ONCE)
         self._kept: set[LeaseHandle] = set()
         self._still_inside: set[LeaseHandle] = set()
-        self._ended = False
-        self._bell = threading.Event()
-        self._thread = threading.Thread(target=self._renew_for_ever, name="toolonce-leases", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Renew no more."""
-        self._ended = True
-        self._bell.set()
-        self._thread.join(timeout=2)
+    def stop(self, deadline: float) -> None:
+        """Renew no more; see `Service.stop`."""
+        super().stop(deadline)
         self.at_once.close()
 
     def nudge(self) -> None:
@@ -168,7 +161,7 @@ class Leases:
                 _LOG.warning("call %s: its lease under fence %d is lost", lease.run.call, lease.run.fence)
             lease.hear(word)
 
-    def _renew_for_ever(self) -> None:
+    def _work(self) -> None:
         while True:
             self._bell.wait(min(self.lease_ms / 3000, HEARD_S))
             self._bell.clear()

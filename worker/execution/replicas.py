@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from ...store.operations.operation import Invocation
 from ...store.operations.query import Acknowledged, Operation
 from ...store.operations.runs import Ending, Run, SettleAnswer, settle
 from .persist import OperationRunner, Persistence
+from .service import ThreadService
 
 T = TypeVar("T")
 RequiredReplicas = int | Literal["all"]
@@ -46,12 +46,14 @@ class _Kept:
         return settle(space, self.run, _in_doubt(self.ending), raised=raised)
 
 
-class Replicas:
+class Replicas(ThreadService):
     """The replicas of one process's store.
 
     Args:
         required: how many must have a claim before a mutating handler is entered; ``all``: as many as there ever were.
             0 asks for none.
+
+        relieved: called when enough are back after too few were.
 
     Attributes:
         needed: the same as a number.
@@ -65,7 +67,9 @@ class Replicas:
         required: RequiredReplicas = 0,
         *,
         lease_ms: int = 30_000,
+        relieved: Callable[[], None] = lambda: None,
     ) -> None:
+        super().__init__("toolonce-replicas")
         self.needed = 0 if required == "all" else required
         self.short = False
         self._all = required == "all"
@@ -75,30 +79,24 @@ class Replicas:
         self._link = connection.dedicated()
         self._kept: deque[_Kept] = deque()
         self._pause_s = _COUNT_EVERY_S
-        self._relieved: Callable[[], None] = lambda: None
-        self._ended = False
-        self._bell = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="toolonce-replicas", daemon=True)
+        self._relieved = relieved
 
-    def start(self, relieved: Callable[[], None] = lambda: None) -> None:
-        """Learn how many replicas there are, and watch them from then on. `relieved` is told when enough are back.
+    def start(self) -> None:
+        """Learn how many replicas there are, and watch them from then on.
 
         Raises:
             StoreUnavailable: the server does not answer, or does not tell.
         """
-        self._relieved = relieved
-        if self.needed or self._all:
+        if self._thread is None and (self.needed or self._all):
             self._look(first=True)
-            self._thread.start()
+            super().start()
 
-    def stop(self) -> None:
+    def stop(self, deadline: float) -> None:
         """Watch no more; outcomes that are still kept are dropped."""
-        self._ended = True
-        self._bell.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=2)
+        super().stop(deadline)
         if self._kept:
             _LOG.error("%d outcomes end with this process, and too few replicas have them", len(self._kept))
+            self._kept.clear()
 
     def confirm(self) -> bool:
         """Whether enough replicas have everything that was written so far; one round trip where any are needed.
@@ -170,7 +168,7 @@ class Replicas:
             self._bell.set()
         return False
 
-    def _watch(self) -> None:
+    def _work(self) -> None:
         while not self._ended:
             self._bell.wait(self._pause_s)
             self._bell.clear()

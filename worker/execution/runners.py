@@ -19,6 +19,7 @@ from ..tools.handler_result import End, Kind
 from .attempt import Attempt
 from .invoke import enter, enter_async, overrun
 from .persist import OperationRunner
+from .service import ThreadService
 from .timeouts import RunLimits
 
 _LOG = logging.getLogger("toolonce.worker")
@@ -83,21 +84,23 @@ class InThread:
         return done, first_word.acquire(blocking=False)
 
 
-class OnLoop:
+class OnLoop(ThreadService):
     """On the one event loop of the process. At the limit the task is cancelled; what it still says comes late. Where
     someone asks for a stop it is cancelled at once, and what it says then is its end."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="toolonce-loop", daemon=True)
+        super().__init__("toolonce-loop")
+        self._loop: asyncio.AbstractEventLoop
 
     def start(self) -> None:
-        self._thread.start()
+        """See `Service.start`."""
+        if self._thread is None:
+            self._loop = asyncio.new_event_loop()
+            super().start()
 
-    def stop(self) -> None:
-        if self._thread.is_alive():
+    def _ring(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the thread has ended
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(timeout=2)
 
     def enter(self, attempt: Attempt) -> End:
         limit = attempt.entry.call.limit_at
@@ -141,7 +144,7 @@ class OnLoop:
 
         return asyncio.run_coroutine_threadsafe(awaited(), self._loop).result()
 
-    def _run(self) -> None:
+    def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()

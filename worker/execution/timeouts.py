@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from .service import ThreadService
+
 _LOG = logging.getLogger("toolonce.worker")
 
 
@@ -23,24 +25,14 @@ class LimitedEntry:
         self.overrun = overrun
 
 
-class RunLimits:
+class RunLimits(ThreadService):
     """The entries under watch, and the thread that watches."""
 
     def __init__(self) -> None:
+        super().__init__("toolonce-limits")
         self._watched: set[LimitedEntry] = set()
         self._wakes_at = float("inf")
         self._changed = threading.Condition()
-        self._ended = False
-        self._thread = threading.Thread(target=self._watch, name="toolonce-limits", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
-        self._thread.join(timeout=2)
 
     def watch(self, ends_at: float, overrun: Callable[[], None]) -> LimitedEntry:
         """Call `overrun`, in the watching thread, unless it is let go before its time."""
@@ -54,7 +46,11 @@ class RunLimits:
     def let_go(self, entry: LimitedEntry) -> None:
         self._watched.discard(entry)
 
-    def _watch(self) -> None:
+    def _ring(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
+    def _work(self) -> None:
         while not self._ended:
             now = time.monotonic()
             for entry in self._watched.copy():

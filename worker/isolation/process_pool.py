@@ -29,6 +29,7 @@ from ..tools.tool import Isolation
 from . import fork_server
 
 _LOG = logging.getLogger("toolonce.worker")
+_LOOK_S = 0.01
 _CONTEXT = tuple(item.name for item in fields(Call) if item.name not in ("channel", "secrets"))
 
 
@@ -43,29 +44,50 @@ class ProcessPool:
         self.broken = False
         self._registry = registry
         self._orders: socket.socket | None = None
+        self._server = 0
         self._lock = threading.Lock()
+        self._is_gone = False
         self._living: set[int] = set()
 
-    def open(self) -> None:
+    def start(self) -> None:
         """Fork the fork server, if any tool needs it. Call it while there is one thread."""
-        if not any(tool.isolation is Isolation.PROCESS for tool in self._registry):
+        if self._server or not any(tool.isolation is Isolation.PROCESS for tool in self._registry):
             return
         ours, theirs = socket.socketpair()
         worker = os.getpid()
-        if os.fork() == 0:
+        server = os.fork()
+        if server == 0:
             ours.close()
             try:
                 fork_server.serve(theirs, self._registry, worker)
             finally:
                 os._exit(1)
         theirs.close()
-        self._orders = ours
+        self._server, self._orders = server, ours
 
-    def close(self) -> None:
+    def stop(self, deadline: float) -> None:
         """End the fork server; its child processes end with it."""
         if self._orders:
             self._orders.close()
             self._orders = None
+            self.wait(deadline)
+
+    def wait(self, deadline: float) -> bool:
+        """See `Service.wait`: whether the fork server has ended."""
+        while self._server and not self._has_ended():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
+    def _has_ended(self) -> bool:
+        """Ask the system until it says so once: the number may be another process's from then on."""
+        if not self._is_gone:
+            try:
+                self._is_gone = os.waitpid(self._server, os.WNOHANG)[0] != 0
+            except ChildProcessError:  # someone else has waited for it
+                self._is_gone = True
+        return self._is_gone
 
     def kill_all(self) -> None:
         """Kill every child process now."""

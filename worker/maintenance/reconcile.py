@@ -22,6 +22,7 @@ from ...store.operations.recovery import ReconcileTask, reconcile, reconcile_lat
 from ...store.operations.runs import Run
 from ..execution.prepare import Ready, prepare
 from ..execution.run_session import WorkerContext
+from ..execution.service import ThreadService
 from ..tools.handler_result import End, Kind, named
 from ..tools.registry import Registry
 from .process_identity import is_gone
@@ -54,10 +55,11 @@ class _ReconcileRun:
         return self._word.acquire(blocking=False)
 
 
-class ReconcileLoop:
+class ReconcileLoop(ThreadService):
     """The read-backs of one worker."""
 
     def __init__(self, context: WorkerContext, registry: Registry, ask: Ask, *, worker: str) -> None:
+        super().__init__("toolonce-reconcile")
         self._connection = context.connection
         self._registry = registry
         self._keyring = context.keyring
@@ -66,21 +68,13 @@ class ReconcileLoop:
         self._ask = ask
         self._asked: dict[str, _ReconcileRun] = {}
         self._pauses: dict[str, tuple[int, float]] = {}
-        self._ended = False
-        self._bell = threading.Event()
-        self._thread = threading.Thread(target=self._ask_for_ever, name="toolonce-reconcile", daemon=True)
 
     def start(self) -> None:
+        """See `Service.start`; without a tool that has a reconcile there is nothing to do."""
         if any(tool.reconciler for tool in self._registry):
-            self._thread.start()
+            super().start()
 
-    def stop(self) -> None:
-        self._ended = True
-        self._bell.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=2)
-
-    def _ask_for_ever(self) -> None:
+    def _work(self) -> None:
         while not self._ended:
             try:
                 self._give_up_overdue()

@@ -8,10 +8,9 @@ state is looked at.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from ...store.connections.connection import Connection
@@ -20,6 +19,7 @@ from ...store.crashpoints import reach
 from ...store.model.errors import StoreError, StoreFull
 from ...store.model.states import SETTLED
 from ...store.operations.recovery import Mended, Retention, adopt, forget, steps
+from ..execution.service import ThreadService
 from ..tools.tool import Tool
 from .fence_watermark import ConfirmedWatermark
 
@@ -31,43 +31,43 @@ _REPEATS = 20
 """Steps of one kind in a row while there is more; then the others get their turn."""
 
 
-class Maintenance:
+@dataclass(frozen=True, slots=True)
+class ServedBy:
+    """What one worker serves: its name, its queues and tools, and the ids of the keys that it holds. Held calls are set
+    going for it only while it `has_room` for one."""
+
+    worker: str
+    queues: Sequence[str]
+    tools: Iterable[Tool]
+    keys: Sequence[str]
+    has_room: Callable[[], bool]
+
+
+class Maintenance(ThreadService):
     """Recovery of one worker: a step at a time, in a thread of its own."""
 
     def __init__(
-        self, connection: Connection, worker: str, watermark: ConfirmedWatermark, *, lease_ms: int, retention: Retention
+        self,
+        connection: Connection,
+        served: ServedBy,
+        watermark: ConfirmedWatermark,
+        *,
+        lease_ms: int,
+        retention: Retention,
     ) -> None:
+        super().__init__("toolonce-maintenance")
         self._connection = connection
-        self._worker = worker
+        self._worker = served.worker
         self._watermark = watermark
         self._grace_ms = min(5_000, lease_ms)
         self._every_s = min(_SLOWEST_S, lease_ms / 4000)
         self._retention = retention
-        self._queues: tuple[str, ...] = ()
-        self._served: list[tuple[str, str, tuple[str, ...]]] = []
-        self._keys: tuple[str, ...] = ()
-        self._has_room: Callable[[], bool] = lambda: False
+        self._queues = tuple(served.queues)
+        self._served = [tool.served for tool in served.tools]
+        self._keys = tuple(served.keys)
+        self._has_room = served.has_room
         self._full = False
-        self._ended = False
-        self._bell = threading.Event()
         self._next_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="toolonce-maintenance", daemon=True)
-
-    def start(
-        self, queues: Sequence[str], tools: Iterable[Tool], *, keys: Sequence[str], has_room: Callable[[], bool]
-    ) -> None:
-        """Begin, for a worker that serves these queues with these tools, and holds the keys of these ids. It sets held
-        calls going only while it has room for one."""
-        self._queues = tuple(queues)
-        self._has_room = has_room
-        self._keys = tuple(keys)
-        self._served = [tool.served for tool in tools]
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._ended = True
-        self._bell.set()
-        self._thread.join(timeout=5)
 
     def nudge(self, delay_ms: int) -> None:
         """Something is due then: look no later."""
@@ -94,7 +94,7 @@ class Maintenance:
                     break
         return due
 
-    def _run(self) -> None:
+    def _work(self) -> None:
         retention_at = 0.0
         while self._wait():
             now = time.monotonic()

@@ -28,6 +28,7 @@ from ..execution.persist import KEEP_S, Persistence
 from ..execution.replicas import Replicas, RequiredReplicas
 from ..execution.run_session import WorkerContext, interrupt_all
 from ..execution.runners import InThread, OnLoop, Runner
+from ..execution.service import Service, running
 from ..execution.timeouts import RunLimits
 from ..execution.unheard import without_texts
 from ..isolation.process_pool import ProcessPool
@@ -35,18 +36,19 @@ from ..maintenance.fence_watermark import ConfirmedWatermark
 from ..maintenance.process_identity import identity
 from ..maintenance.reconcile import ReconcileLoop
 from ..maintenance.reconcilers import Reconcilers
-from ..maintenance.recovery import Maintenance
+from ..maintenance.recovery import Maintenance, ServedBy
 from ..tools.registry import Registry
 from ..tools.tool import Isolation
 from .preflight import check_start
 from .queue_reader import QueueReader
-from .registration import SIGN_OF_LIFE_S, Heart, RegisteredWorker
+from .registration import SIGN_OF_LIFE_S, RegisteredWorker, Registration
 from .signals import Signals
 from .slots import Slots
 from .worker_status import Doing, Report
 
 _LOG = logging.getLogger("toolonce.worker")
 DEFAULT_LEASE_MS = 30_000
+_STOP_WITHIN_S = 2.0
 _HURRIED = Patience(reply=2.0, total=3.0)
 """At the end of the grace: a store that is away learns by the leases, and nobody waits for it."""
 
@@ -103,8 +105,8 @@ def run_worker(connection: Connection, registry: Registry, options: Options | No
     keyring = Keyring.from_environment()
     for warning in (*check_start(registry, options, keyring), *require(connection, options.durability)):
         _LOG.warning("%s", warning)
-    with Signals() as signals, without_texts(registry):
-        return Process(connection, registry, options, keyring=keyring).live(signals)
+    with without_texts(registry):
+        return Process(connection, registry, options, keyring=keyring).live(Signals())
 
 
 class Process:
@@ -119,22 +121,35 @@ class Process:
         self.name = f"{options.name or f'{socket.gethostname()}-{os.getpid()}'}-{uuid.uuid4().hex[:6]}"
         self._counters = Counters()
         persistence = Persistence(options.keep_s)
-        replicas = Replicas(connection, persistence, options.replicas, lease_ms=options.lease_ms)
+        replicas = Replicas(
+            connection,
+            persistence,
+            options.replicas,
+            lease_ms=options.lease_ms,
+            relieved=lambda: self._maintenance.nudge(0),
+        )
         watermark = ConfirmedWatermark(replicas.confirm)
+        served = ServedBy(self.name, self._queues, registry, keyring.ids, lambda: self.has_room)
         self._maintenance = Maintenance(
-            connection, self.name, watermark, lease_ms=options.lease_ms, retention=options.retention
+            connection, served, watermark, lease_ms=options.lease_ms, retention=options.retention
         )
         leases = Leases(connection, options.lease_ms)
         self._context = WorkerContext(
             connection, leases, persistence, replicas, keyring, self._counters, nudge=self._maintenance.nudge
         )
         queue_reader = QueueReader(connection, self._queues, self.name, self._counters)
-        self._slots = Slots(self._context, queue_reader, watermark, burst=options.burst)
+        self._slots = Slots(self._context, queue_reader, watermark, count=options.concurrency, burst=options.burst)
         self._limits = RunLimits()
         self._loop = OnLoop()
         self._processes = ProcessPool(registry)
         asking = Reconcilers(self._loop, self._processes)
         self._reconcile_loop = ReconcileLoop(self._context, registry, asking.ask, worker=self.name)
+        self._registration = Registration(
+            self._register, self._report, lambda: not (self._slots.busy or self._counters.abandoned)
+        )
+        in_thread = InThread(self._limits, self._slots.replace)
+        others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._processes}
+        self._slots.executor = Executor(self._context, registry, in_thread, others, wait=self._loop.wait_for)
         self._since: dict[str, float] = {}
 
     @property
@@ -146,40 +161,39 @@ class Process:
         """Whether it could take another call now."""
         return self._slots.has_room
 
+    def services(self, signals: Signals) -> tuple[Service, ...]:
+        """All long-lived parts, in the order of their start; they stop in the reverse order."""
+        return (
+            signals,
+            self._processes,  # before any thread: it forks
+            self._context.replicas,
+            self._registration,
+            self._context.leases,
+            self._limits,
+            self._loop,
+            self._reconcile_loop,
+            self._maintenance,
+            self._slots,
+        )
+
     def live(self, signals: Signals) -> int:
         """From the first registration to the last."""
-        self._processes.open()  # before any thread: it forks
-        self._context.replicas.start(relieved=lambda: self._maintenance.nudge(0))
-        registered = RegisteredWorker.create(self._connection, self._queues, self.name)
-        registered.identity = self._connection.space.worker_key(self.name), identity()
-        registered.stops = self._connection.space.wake_channel(self.name), self._context.leases.nudge
-        heart = Heart(registered, self._report)
-        self._connection.run(publish(self._connection.space, self._registry.specs()))
-        registered.enlist()
-        heart.start()
-        self._start()
-        _LOG.info("worker %s serves %s with %d slots", self.name, ", ".join(self._queues), self._options.concurrency)
-        try:
+        with running(self.services(signals), within_s=_STOP_WITHIN_S):
+            served = ", ".join(self._queues)
+            _LOG.info("worker %s serves %s with %d slots", self.name, served, self._options.concurrency)
             return self._until_told(signals)
-        finally:
-            self._stop()
-            heart.stop()
-            registered.leave(is_idle=not (self._slots.busy or self._counters.abandoned))
 
-    def _start(self) -> None:
-        in_thread = InThread(self._limits, self._slots.replace)
-        others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._processes}
-        for part in (self._context.leases, self._limits, self._loop, self._reconcile_loop):
-            part.start()
-        self._maintenance.start(
-            self._queues, self._registry, keys=self._context.keyring.ids, has_room=lambda: self.has_room
-        )
-        executor = Executor(self._context, self._registry, in_thread, others, wait=self._loop.wait_for)
-        self._slots.start(executor, self._options.concurrency)
+    def _register(self) -> RegisteredWorker:
+        space = self._connection.space
+        registered = RegisteredWorker.create(self._connection, self._queues, self.name)
+        registered.identity = space.worker_key(self.name), identity()
+        registered.stops = space.wake_channel(self.name), self._context.leases.nudge
+        self._connection.run(publish(space, self._registry.specs()))
+        return registered
 
     def _until_told(self, signals: Signals) -> int:
         while self._slots.alive:
-            if signals.wait(0.5 if not self._options.burst else 0.02):
+            if signals.sleep(0.5 if not self._options.burst else 0.02):
                 self._drain(signals)
                 return 0
             if self._processes.broken or self._counters.abandoned >= self._options.abandoned_limit:
@@ -194,23 +208,13 @@ class Process:
         self._slots.draining.set()
         until = time.monotonic() + self._options.grace_s
         while self._slots.alive and time.monotonic() < until and signals.count < 2:
-            signals.wait(0.05)
+            signals.sleep(0.05)
         if self._slots.alive:
             self._context.persistence.hurry.set()
             hurried = Connection(self._connection.url, namespace=self._connection.space.name, patience=_HURRIED)
             interrupt_all(hurried, self._context.leases, "interrupted by shutdown")
             hurried.close()
             self._processes.kill_all()
-
-    def _stop(self) -> None:
-        self._slots.draining.set()
-        self._maintenance.stop()
-        self._reconcile_loop.stop()
-        self._limits.stop()
-        self._loop.stop()
-        self._processes.close()
-        self._context.replicas.stop()
-        self._context.leases.stop()
 
     def _report(self) -> Report:
         counters, leases = self._counters, self._context.leases.held()

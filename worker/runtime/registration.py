@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from rq.worker import BaseWorker, WorkerStatus
 from ...store.connections.connection import Connection
 from ...store.connections.urls import open_pool
 from ...store.model.keys import Namespace
+from ..execution.service import ThreadService
 from ..maintenance.process_identity import ENDED
 from ..tools.errors import NotThroughRQ
 from .rq_job import Pointer
@@ -189,33 +189,56 @@ def _listen_again(error: BaseException, *_: Any) -> None:
     time.sleep(LISTEN_S)
 
 
-class Heart:
-    """The thread that beats: at once when something changed, else as a sign of life."""
+class Registration(ThreadService):
+    """The service that is listed in RQ: it signs on, beats (at once when something changed, else as a sign of life)
+    and signs off.
 
-    def __init__(self, worker: RegisteredWorker, report: Callable[[], Report]) -> None:
-        self._worker = worker
+    Args:
+        create: makes RQ's picture of this process.
+        report: what is shown of it.
+        is_idle: whether no handler is left inside.
+    """
+
+    def __init__(
+        self, create: Callable[[], RegisteredWorker], report: Callable[[], Report], is_idle: Callable[[], bool]
+    ) -> None:
+        super().__init__("toolonce-registration")
+        self._create = create
         self._report = report
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._beat_for_ever, name="toolonce-heart", daemon=True)
+        self._is_idle = is_idle
+        self._worker: RegisteredWorker | None = None
 
     def start(self) -> None:
+        """Sign on.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+            ValueError: a worker of this name lives.
+        """
+        if self._thread:
+            return
+        self._worker = self._create()
+        self._worker.enlist()
         with suppress(OutOfMemoryError):  # the next beat may find room
             self._worker.beat(self._report())
-        self._thread.start()
+        super().start()
 
-    def stop(self) -> None:
-        self._ended.set()
-        self._thread.join(timeout=2)
+    def stop(self, deadline: float) -> None:
+        """Sign off."""
+        super().stop(deadline)
+        worker, self._worker = self._worker, None
+        if worker:
+            worker.leave(is_idle=self._is_idle())
 
-    def _beat_for_ever(self) -> None:
-        shown, silent_s = self._report(), 0.0
-        while not self._ended.wait(BEAT_S):
+    def _work(self) -> None:
+        worker, shown, silent_s = self._worker, self._report(), 0.0
+        while worker and not self._bell.wait(BEAT_S):
             silent_s += BEAT_S
             now = self._report()
             if now == shown and silent_s < SIGN_OF_LIFE_S:
                 continue
             try:
-                self._worker.beat(now)
+                worker.beat(now)
                 shown, silent_s = now, 0.0
             except (RedisError, OSError) as error:
                 _LOG.debug("no heartbeat: %s", error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from ...store.connections.connection import Link
@@ -30,29 +31,53 @@ _BURST_PAUSE_S = 0.02
 
 
 class Slots:
-    """All slots of one process.
+    """All slots of one process; a service.
 
     Args:
+        count: how many.
         burst: end when the queues are empty and nothing runs.
+
+    Attributes:
+        executor: what executes a claimed run; to be set before the start.
     """
 
+    executor: Executor
+
     def __init__(
-        self, context: WorkerContext, queue_reader: QueueReader, watermark: ConfirmedWatermark, *, burst: bool = False
+        self,
+        context: WorkerContext,
+        queue_reader: QueueReader,
+        watermark: ConfirmedWatermark,
+        *,
+        count: int,
+        burst: bool = False,
     ) -> None:
         self.draining = threading.Event()
+        self._count = count
         self._context = context
         self._queue_reader = queue_reader
         self._burst = burst
         self._watermark = watermark
-        self._executor: Executor | None = None
         self._numbers = itertools.count()
         self._threads: set[threading.Thread] = set()
         self._busy: set[threading.Thread] = set()
 
-    def start(self, executor: Executor, count: int) -> None:
-        self._executor = executor
+    def start(self) -> None:
+        """See `Service.start`."""
+        count, self._count = self._count, 0
         for _ in range(count):
             self._add(None)
+
+    def stop(self, deadline: float) -> None:
+        """Claim nothing more. It waits for no handler: those had their grace before."""
+        if not self._count:
+            self.draining.set()
+
+    def wait(self, deadline: float) -> bool:
+        """See `Service.wait`: whether no slot works any more."""
+        for thread in self._threads.copy():
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads.copy())
 
     @property
     def alive(self) -> bool:
@@ -79,7 +104,11 @@ class Slots:
         number = next(self._numbers)
         thread = threading.Thread(target=self._run, args=(number, first), name=f"toolonce-slot-{number}", daemon=True)
         self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except BaseException:
+            self._threads.discard(thread)
+            raise
 
     def _run(self, number: int, first: Callable[[OperationRunner], None] | None) -> None:
         mark_inside()
@@ -128,9 +157,8 @@ class Slots:
         if session.is_remembered:
             self._watermark.note(session.run.fence)
         reach("after_claim")
-        assert self._executor
         with working_on(session.run):
-            self._executor.execute(session, link)
+            self.executor.execute(session, link)
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":

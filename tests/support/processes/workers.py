@@ -115,12 +115,12 @@ class Site:
         self.publish(registry)
         given = Options(**{"concurrency": 4, "lease_ms": LEASE_MS, "grace_s": 5.0, **options})
         process = Process(self.connection, registry, given, keyring=Keyring.from_environment())
-        with Signals() as signals:
-            thread = threading.Thread(target=process.live, args=(signals,))
-            thread.start()
-            try:
-                yield process
-            finally:
-                signals.ask()
-                thread.join(PATIENCE_SECONDS)
+        signals = Signals()
+        thread = threading.Thread(target=process.live, args=(signals,))
+        thread.start()
+        try:
+            yield process
+        finally:
+            signals.ask()
+            thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive(), "the worker ends when it is told to"

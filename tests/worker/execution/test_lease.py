@@ -62,7 +62,7 @@ def test_renewals_go_on_after_a_server_has_refused_them(
         refused_at = time.monotonic()
         wait_until(lambda: lease.asked_at > refused_at, description="a renewal after it")
     finally:
-        leases.stop()
+        leases.stop(time.monotonic() + 2)
         site.close()
 
     assert lease.standing == "kept"
@@ -108,6 +108,6 @@ def test_a_stop_is_heard_by_the_renewal_alone_however_long_the_lease(site: Site)
         site.connection.run(cancel(site.connection.space, Expected(lease.run.call), Actor("ann", "changed my mind")))
         wait_until(lambda: lease.standing == "cancel", description="the stop is heard")
     finally:
-        leases.stop()
+        leases.stop(time.monotonic() + 2)
 
     assert HEARD_S < 2

@@ -25,5 +25,5 @@ def test_one_overrun_that_cannot_be_given_up_ends_no_other_limit(caplog: pytest.
         limits.watch(time.monotonic() + 0.1, told.set)
         assert told.wait(60)
     finally:
-        limits.stop()
+        limits.stop(time.monotonic() + 2)
     assert "could not be given up" in caplog.text

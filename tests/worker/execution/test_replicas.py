@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,5 +155,5 @@ def test_without_replicas_nothing_is_waited_for(
     assert replicas.write(connection, note_replicas(connection.space), what="a look") == (0, True)
     with own_server.client() as client:
         assert "cmdstat_wait" not in client.info("commandstats")
-    replicas.stop()
+    replicas.stop(time.monotonic() + 2)
     connection.close()

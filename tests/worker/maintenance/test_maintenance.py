@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
@@ -10,7 +11,7 @@ from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
 from toolonce.worker import Registry
 from toolonce.worker.maintenance.fence_watermark import ConfirmedWatermark
-from toolonce.worker.maintenance.recovery import Maintenance
+from toolonce.worker.maintenance.recovery import Maintenance, ServedBy
 
 
 def test_a_worker_without_a_free_slot_leaves_held_calls_where_they_are(site: Site) -> None:
@@ -27,15 +28,16 @@ def test_a_worker_without_a_free_slot_leaves_held_calls_where_they_are(site: Sit
         looks.append(is_free.is_set())
         return looks[-1]
 
-    sweep = Maintenance(site.connection, "ours", ConfirmedWatermark(), lease_ms=400, retention=Retention())
-    sweep.start(("default",), ours, keys=(), has_room=has_room)
+    served = ServedBy("ours", ("default",), ours, keys=(), has_room=has_room)
+    maintenance = Maintenance(site.connection, served, ConfirmedWatermark(), lease_ms=400, retention=Retention())
+    maintenance.start()
     try:
         wait_until(lambda: len(looks) > 3, description="it has swept")
         assert site.state(key) is State.HELD
         is_free.set()
         site.wait_for(key, State.QUEUED)
     finally:
-        sweep.stop()
+        maintenance.stop(time.monotonic() + 5)
 
 
 def test_a_full_worker_has_no_room_and_one_that_ends_has_none_either(site: Site) -> None:

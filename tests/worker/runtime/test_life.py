@@ -154,8 +154,7 @@ def test_a_burst_worker_ends_when_all_its_queues_are_empty(site: Site) -> None:
         site.submit(name)
 
     worker = Process(site.connection, registry, Options(concurrency=2, burst=True), keyring=Keyring())
-    with Signals() as signals:
-        assert worker.live(signals) == 0
+    assert worker.live(Signals()) == 0
 
     assert sorted(ran) == ["a", "b", "c", "c"]
 

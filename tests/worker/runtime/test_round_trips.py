@@ -41,8 +41,7 @@ def test_a_call_costs_three_round_trips(site: Site) -> None:
     connection = CountingConnection(site.url, namespace=site.namespace)
     CountingLink.trips = 0
     worker = Process(connection, thread_tools, Options(concurrency=1, burst=True), keyring=Keyring())
-    with Signals() as signals:
-        worker.live(signals)
+    worker.live(Signals())
     connection.close()
 
     assert all(site.state(key) is State.SUCCEEDED for key in keys)
