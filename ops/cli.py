@@ -41,6 +41,7 @@ MODULES = (
     "store.doctor",
     "store.metrics",
     "tools.tools",
+    "store.rq_env",
     "store.keys",
     "operators.purge",
 )

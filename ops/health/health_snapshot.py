@@ -134,11 +134,11 @@ def _with_store(connection: Connection, base: Vitals) -> Vitals:
         specs=specs,
         workers=read_roster(connection),
         without_worker=_without_worker(connection, sorted(specs.tools)),
-        late_leases=int(connection.command("ZCOUNT", f"{connection.space.root}leases", "-inf", border)),
+        late_leases=int(connection.command("ZCOUNT", connection.space.timed("leases"), "-inf", border)),
         inboxes=_inboxes(connection),
         quarantined=_quarantined(connection, since_ms=border - DAY_MS),
         replicas=max(connection.run(known_replicas(connection.space)), listed_replicas(connection.pool)),
-        clock_mark=int(connection.command("HGET", f"{connection.space.root}marks", "clock") or 0),
+        clock_mark=int(connection.command("HGET", connection.space.marks, "clock") or 0),
         doubtful=oldest(connection, State.UNKNOWN),
         held=oldest(connection, State.HELD),
     )
@@ -171,7 +171,7 @@ def _latency(connection: Connection) -> tuple[float, ...]:
 
 
 def _quarantined(connection: Connection, *, since_ms: int) -> tuple[str, ...]:
-    words = ("XREVRANGE", f"{connection.space.root}quarantine", "+", max(0, since_ms), "COUNT", MOST_QUARANTINED)
+    words = ("XREVRANGE", connection.space.quarantine, "+", max(0, since_ms), "COUNT", MOST_QUARANTINED)
     found = [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in connection.command(*words)]
     return tuple(fields.get(b"reason", b"").decode(errors="replace") for fields in found)
 

@@ -37,7 +37,7 @@ def note_replicas(space: Namespace, seen: int = 0) -> Invocation[int]:
 
 def known_replicas(space: Namespace) -> Query[int]:
     """The largest number of replicas that was ever seen, without a write."""
-    return Query([("GET", f"{space.root}replicas")], lambda replies: number(replies[0]))
+    return Query([("GET", space.replicas)], lambda replies: number(replies[0]))
 
 
 def needed_replicas(space: Namespace) -> Query[int]:
@@ -46,7 +46,7 @@ def needed_replicas(space: Namespace) -> Query[int]:
     def read(replies: Sequence[Any]) -> int:
         return max(number(replies[0]), len(following(parse_info(replies[1]))))
 
-    return Query([("GET", f"{space.root}replicas"), ("INFO", "replication")], read)
+    return Query([("GET", space.replicas), ("INFO", "replication")], read)
 
 
 def following(info: Mapping[str, str]) -> list[tuple[str, int]]:

@@ -50,8 +50,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 DEFAULT_NAMESPACE = "toolonce"
+Timed = Literal["leases", "delayed", "deadlines", "approvals"]
 _NAME = re.compile(r"(?!rq\Z)[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
@@ -133,6 +135,25 @@ class Namespace:
     def wake_channel(self, turn_key: str) -> str:
         """Where the waiters of a turn are woken."""
         return f"{self.root}wake:{turn_key}"
+
+    def timed(self, what: Timed) -> str:
+        """The sorted set of the calls that something is due for, by when."""
+        return f"{self.root}{what}"
+
+    @property
+    def marks(self) -> str:
+        """The hash of what the store has been seen to be at: fences, clock, server."""
+        return f"{self.root}marks"
+
+    @property
+    def replicas(self) -> str:
+        """The largest number of replicas ever seen."""
+        return f"{self.root}replicas"
+
+    @property
+    def quarantine(self) -> str:
+        """The stream of the inbox entries that could not be dealt with."""
+        return f"{self.root}quarantine"
 
     @property
     def events(self) -> str:

@@ -207,3 +207,44 @@ def test_no_two_classes_of_the_project_have_one_name() -> None:
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
 
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+RAW_KEY = re.compile(
+    r"""f["'][^"']*(?:\{[\w.()]*\broot\}|\{[\w.]*rq_prefix\}|\{\{\{\w[\w.]*\}\}\}:)[^"']*["']|(?<!f)["']\{\w+\}:"""
+)
+
+
+def test_keys_are_named_in_the_module_of_keys_only() -> None:
+    places = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in MODULES
+        if path != ROOT / "store" / "model" / "keys.py"
+        for line in _code_of(path).splitlines()
+        if RAW_KEY.search(line)
+    ]
+
+    assert places == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'f"{space.root}leases"',
+        "f'{root}{name}'",
+        'f"{self.rq_prefix}:job"',
+        'f"{{{name}}}:call:1"',
+        '"{n}:events"',
+    ],
+)
+def test_a_raw_name_of_a_key_is_found(line: str) -> None:
+    assert RAW_KEY.search(line)
+
+
+def _code_of(path: Path) -> str:
+    """Without docstrings, which may show a key."""
+    text = path.read_text()
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    return "\n".join(lines)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ....store.model.keys import Timed
 from ....store.model.states import State
 from ....store.operations.operation import Invocation
 from ....store.operations.operators import Actor, Decision, Expected, accept_call, accept_loss
@@ -74,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
 def due(connection: Connection) -> dict[str, int]:
     """What a sweep would find. Reads only."""
-    now, root = server_now(connection), connection.space.root
-    found = {name: int(connection.command("ZCOUNT", f"{root}{name}", "-inf", now)) for name in _TIMED}
+    now, space = server_now(connection), connection.space
+    found = {name: int(connection.command("ZCOUNT", space.timed(name), "-inf", now)) for name in _TIMED}
     counted = read_stats(connection)
     return {
         "leases_run_out": found["leases"],
@@ -86,7 +87,7 @@ def due(connection: Connection) -> dict[str, int]:
     }
 
 
-_TIMED = ("leases", "delayed", "deadlines", "approvals")
+_TIMED: tuple[Timed, ...] = ("leases", "delayed", "deadlines", "approvals")
 
 
 def sweep(connection: Connection) -> dict[str, int]:
