@@ -31,9 +31,9 @@ AnswerEnd = Literal["answered", "running", "gave_up", "no_turn"]
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Who looks on. Drafts, lost attempts and the stop are in ``watch``."""
+    """The functions that a conversation calls as it goes. ``observers`` is what `read_turn` takes."""
 
-    watch: Observers = field(default_factory=Observers)
+    observers: Observers = field(default_factory=Observers)
     on_turn: Callable[[TurnResult], None] | None = None
     on_batch: Callable[[Batch], None] | None = None
 
@@ -98,7 +98,7 @@ class Conversation:
         self._ask = ask
         self._terms = terms
         self._hooks = hooks
-        self._watch = replace(hooks.watch, on_aborted=hooks.watch.on_aborted or client.note_aborted)
+        self._observers = replace(hooks.observers, on_aborted=hooks.observers.on_aborted or client.note_aborted)
         self._journal = Journal(client)
 
     @property
@@ -169,7 +169,9 @@ class Conversation:
             return Answer(last.text, "gave_up")
         opener = self._ask(self.messages)
         terms = self._terms
-        turn = read_turn(opener, self._dialect, budget=terms.budget, watch=self._watch, max_tokens=terms.max_tokens)
+        turn = read_turn(
+            opener, self._dialect, budget=terms.budget, observers=self._observers, max_tokens=terms.max_tokens
+        )
         if self._hooks.on_turn:
             self._hooks.on_turn(turn)
         if turn.outcome not in ("completed", "paused"):

@@ -71,16 +71,18 @@ async def read_turn_async(
     dialect: Dialect,
     *,
     budget: Budget = USUAL,
-    watch: Observers = NOBODY,
+    observers: Observers = NOBODY,
     **asked: Unpack[RequestOptions],
 ) -> TurnResult:
-    """Have one turn from a provider; see `read_turn`. ``watch.cancel`` is not used here; ``watch.on_aborted`` may be
-    a coroutine function."""
-    terms = ReadingTerms(dialect, time.monotonic() + budget.total_s, budget.idle_s, on_draft=watch.on_draft, **asked)
+    """Get one turn from a provider, as `read_turn` does. ``observers.cancel`` is not used: cancel the task instead.
+    ``observers.on_aborted`` may be a coroutine function."""
+    terms = ReadingTerms(
+        dialect, time.monotonic() + budget.total_s, budget.idle_s, on_draft=observers.on_draft, **asked
+    )
     numbers = iter(range(1, budget.attempts + 1))
 
     async def tell(done: ResponseAttempt, number: int) -> None:
-        told = account(done, number, watch)
+        told = account(done, number, observers)
         if isawaitable(told):
             await told
 

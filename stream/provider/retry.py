@@ -119,7 +119,7 @@ def read_turn(
     dialect: Dialect,
     *,
     budget: Budget = USUAL,
-    watch: Observers = NOBODY,
+    observers: Observers = NOBODY,
     **asked: Unpack[RequestOptions],
 ) -> TurnResult:
     """Have one turn from a provider.
@@ -143,16 +143,16 @@ def read_turn(
         Exception: what `open_response` raised, unless the line is to blame.
     """
     began = time.monotonic()
-    cancel = watch.cancel or Cancel()
+    cancel = observers.cancel or Cancel()
     terms = ReadingTerms(
-        dialect, began + budget.total_s, budget.idle_s, on_draft=watch.on_draft, cancel=cancel, **asked
+        dialect, began + budget.total_s, budget.idle_s, on_draft=observers.on_draft, cancel=cancel, **asked
     )  # fmt: skip
     numbers = iter(range(1, budget.attempts + 1))
 
     def once() -> ResponseAttempt:
         number = next(numbers)
-        done = attempt(open_response, terms, lambda lost: account(lost, number, watch))
-        account(done, number, watch)
+        done = attempt(open_response, terms, lambda lost: account(lost, number, observers))
+        account(done, number, observers)
         return done
 
     retrying = Retrying(
@@ -231,14 +231,14 @@ def last_attempt(state: RetryCallState) -> ResponseAttempt:
     return last
 
 
-def account(done: ResponseAttempt, number: int, watch: Observers) -> object:
+def account(done: ResponseAttempt, number: int, observers: Observers) -> object:
     """Tell of an attempt that gave no turn; what the listener returns, a coroutine perhaps."""
     result = done.result
-    if watch.on_aborted is None or result.outcome in ("completed", "paused"):
+    if observers.on_aborted is None or result.outcome in ("completed", "paused"):
         return None
     reason = result.diagnostics[0] if result.diagnostics else result.outcome
     transport = next((note for note in result.diagnostics if note.startswith("transport: ")), reason)
-    return watch.on_aborted(
+    return observers.on_aborted(
         Aborted(
             result.dialect, result.outcome, transport, done.status, result.bytes_seen, result.tokens_seen,
             round(done.seconds, 3), number,

@@ -1,5 +1,5 @@
 """`toolonce aborted`: attempts at the provider that gave no turn. Nothing of them ran; the provider bills them all the
-same. Who keeps the notes is the harness: see `Watch.on_aborted`."""
+same. Who keeps the notes is the harness: see `Observers.on_aborted`."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_live_turn_of_every_dialect_is_read(server: ProviderServer, dialect: D
 def test_what_may_pass_is_asked_for_again_and_noted(server: ProviderServer, first: Reply) -> None:
     server.script.extend([first, stream("anthropic", "msg_2", [("pay", "toolu_2", {"n": 2})])])
     lost: list[Aborted] = []
-    result = read(server, watch=Observers(on_aborted=lost.append))
+    result = read(server, observers=Observers(on_aborted=lost.append))
 
     assert [call.call_id for call in result.calls] == ["toolu_2"]
     assert [note.attempt for note in lost] == [1]
@@ -81,7 +81,7 @@ def test_what_will_not_pass_is_never_asked_for_again(server: ProviderServer, sta
 def test_a_provider_that_falls_silent_is_given_up(server: ProviderServer) -> None:
     server.script.extend([Reply(GOOD, gate=200), GOOD])
     lost: list[Aborted] = []
-    result = read(server, budget=Budget(idle_s=0.2), watch=Observers(on_aborted=lost.append))
+    result = read(server, budget=Budget(idle_s=0.2), observers=Observers(on_aborted=lost.append))
 
     assert result.outcome == "completed"
     assert [(note.reason, note.bytes_seen) for note in lost] == [("transport: idle", 200)]
@@ -100,8 +100,8 @@ def test_a_cancelled_task_is_told_as_lost_and_asks_no_more(server: ProviderServe
     begun = asyncio.Event()
 
     async def main() -> None:
-        watch = Observers(on_draft=lambda _draft: begun.set(), on_aborted=lost.append)
-        task = asyncio.create_task(reading(server, watch=watch))
+        observers = Observers(on_draft=lambda _draft: begun.set(), on_aborted=lost.append)
+        task = asyncio.create_task(reading(server, observers=observers))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -130,7 +130,7 @@ def test_a_client_over_asyncio_notes_what_was_lost(server: ProviderServer, bench
 
     async def main() -> None:
         async with AsyncClient(bench.url, scope="tenant-1/talk-1", namespace=bench.namespace) as client:
-            await reading(server, watch=Observers(on_aborted=client.note_aborted))
+            await reading(server, observers=Observers(on_aborted=client.note_aborted))
 
     asyncio.run(main())
     [note] = bench.client.run(aborted(bench.client.terms.space))
@@ -142,7 +142,7 @@ def test_an_attempt_that_a_drafts_listener_ends_is_told_as_lost(server: Provider
     lost: list[Aborted] = []
 
     with pytest.raises(BrokenPipeError):
-        read(server, watch=Observers(on_draft=_breaks, on_aborted=lost.append))
+        read(server, observers=Observers(on_draft=_breaks, on_aborted=lost.append))
     assert [(note.reason, note.bytes_seen > 0) for note in lost] == [("transport: BrokenPipeError", True)]
 
 

@@ -114,7 +114,7 @@ def test_what_may_pass_is_asked_for_again_with_nothing_left_of_the_first_attempt
     again = stream("anthropic", "msg_2", [("pay", "toolu_2", {"n": 2})])
     server.script.extend([TRANSIENT[what], again])
     lost: list[Aborted] = []
-    result = read(watch=Observers(on_aborted=lost.append))
+    result = read(observers=Observers(on_aborted=lost.append))
 
     assert [(call.call_id, call.arguments) for call in result.calls] == [("toolu_2", {"n": 2})]
     assert "toolu_1" not in str(result)
@@ -148,7 +148,7 @@ def test_what_will_not_pass_is_never_asked_for_again(server: ProviderServer, rea
 def test_attempts_are_few_and_the_last_word_is_told(server: ProviderServer, read: Read) -> None:
     server.script.extend([Reply(b"{}", 503)] * 5)
     lost: list[Aborted] = []
-    result = read(budget=Budget(attempts=3), watch=Observers(on_aborted=lost.append))
+    result = read(budget=Budget(attempts=3), observers=Observers(on_aborted=lost.append))
 
     assert (result.outcome, result.error.status if result.error else None) == ("failed", 503)
     assert message_code(result) == "provider_busy"
@@ -187,7 +187,7 @@ def test_a_provider_that_falls_silent_is_given_up(server: ProviderServer, read: 
     silent = Reply(GOOD, gate=len(GOOD) // 2)
     server.script.extend([silent, GOOD])
     lost: list[Aborted] = []
-    result = read(budget=Budget(idle_s=0.2), watch=Observers(on_aborted=lost.append))
+    result = read(budget=Budget(idle_s=0.2), observers=Observers(on_aborted=lost.append))
     silent.open.set()
 
     assert result.outcome == "completed"
@@ -211,8 +211,8 @@ def test_a_stop_ends_the_turn_at_once_and_is_not_retried(server: ProviderServer,
     drafts: list[Any] = []
     found: list[TurnResult] = []
     lost: list[Aborted] = []
-    watch = Observers(on_draft=drafts.append, on_aborted=lost.append, cancel=cancel)
-    thread = threading.Thread(target=lambda: found.append(read(watch=watch)))
+    observers = Observers(on_draft=drafts.append, on_aborted=lost.append, cancel=cancel)
+    thread = threading.Thread(target=lambda: found.append(read(observers=observers)))
     thread.start()
     wait_until(lambda: drafts, description="the turn has begun")
     cancel.cancel()
@@ -224,7 +224,7 @@ def test_a_stop_ends_the_turn_at_once_and_is_not_retried(server: ProviderServer,
     assert drafts[-1] == TurnEnded("aborted")
     assert [note.attempt for note in lost] == [1]
     assert len(server.requests) == 1
-    assert read(watch=Observers(cancel=cancel)).outcome == "aborted"
+    assert read(observers=Observers(cancel=cancel)).outcome == "aborted"
     assert len(server.requests) == 1
 
 
@@ -241,7 +241,7 @@ def test_a_stop_that_serves_many_turns_keeps_nothing_of_those_that_are_over(serv
     cancel = Cancel()
     server.script.extend([GOOD, TRANSIENT["503"], GOOD])
     for _ in range(2):
-        assert read(watch=Observers(cancel=cancel)).outcome == "completed"
+        assert read(observers=Observers(cancel=cancel)).outcome == "completed"
 
     assert cancel._listeners == []
 
@@ -275,7 +275,7 @@ def test_a_defect_of_the_program_is_raised_and_not_retried() -> None:
 
 def test_what_was_lost_is_kept_for_the_bill(server: ProviderServer, read: Read, bench: Bench) -> None:
     server.script.extend([OVERLOADED, LIMITED])
-    result = read(watch=Observers(on_aborted=bench.client.note_aborted))
+    result = read(observers=Observers(on_aborted=bench.client.note_aborted))
     newest, first = bench.client.run(aborted(bench.client.terms.space))
 
     assert result.outcome == "truncated"
@@ -308,7 +308,7 @@ def test_an_attempt_that_ctrl_c_or_a_drafts_listener_ends_is_told_as_lost(
         raise error
 
     with pytest.raises(error):
-        read(watch=Observers(on_draft=listener, on_aborted=lost.append))
+        read(observers=Observers(on_draft=listener, on_aborted=lost.append))
     assert [(note.outcome, note.reason, note.status) for note in lost] == [
         ("aborted", f"transport: {error.__name__}", 200)
     ]
@@ -323,7 +323,7 @@ def test_an_opener_that_sent_nothing_lost_nothing() -> None:
         raise KeyError("api_key")
 
     with pytest.raises(KeyError):
-        read_turn(opener, "anthropic", watch=Observers(on_aborted=lost.append))
+        read_turn(opener, "anthropic", observers=Observers(on_aborted=lost.append))
     assert lost == []
 
 
