@@ -17,7 +17,7 @@ from ...store.operations.recovery import DAY_MS
 from ...stream.harness.queue_limits import DEFAULTS
 from ..options.listing import behind_doubt
 from ..views.render import SHOWN_DIGITS, age
-from .health_snapshot import MOST_QUARANTINED, Vitals
+from .health_snapshot import MOST_QUARANTINED, HealthSnapshot
 
 QUEUE_LIMIT = DEFAULTS["queue_limit"]
 """Where harnesses begin to refuse turns, unless they were told otherwise."""
@@ -50,7 +50,7 @@ class Finding:
     mend: str
 
 
-def of_the_store(snapshot: Vitals) -> Iterator[Finding]:
+def of_the_store(snapshot: HealthSnapshot) -> Iterator[Finding]:
     """What the counters, leases, queues and inboxes say."""
     if snapshot.barred:
         yield Finding(
@@ -65,7 +65,7 @@ def of_the_store(snapshot: Vitals) -> Iterator[Finding]:
     yield from _inboxes(snapshot)
 
 
-def of_the_workers(snapshot: Vitals) -> Iterator[Finding]:
+def of_the_workers(snapshot: HealthSnapshot) -> Iterator[Finding]:
     """What workers and published tools say."""
     if not snapshot.live and snapshot.specs.tools:
         yield Finding(
@@ -85,7 +85,7 @@ def of_the_workers(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _ledger(snapshot: Vitals) -> Iterator[Finding]:
+def _ledger(snapshot: HealthSnapshot) -> Iterator[Finding]:
     stats = snapshot.stats
     assert stats is not None
     if not stats.balanced:
@@ -124,7 +124,7 @@ def _ledger(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _clock(snapshot: Vitals) -> Iterator[Finding]:
+def _clock(snapshot: HealthSnapshot) -> Iterator[Finding]:
     """A step back that recovery has dealt with is told for a day; one that nobody has seen yet, as long as it lasts."""
     stats = snapshot.stats
     assert stats is not None
@@ -146,7 +146,7 @@ def _clock(snapshot: Vitals) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _doubts(snapshot: Vitals) -> Iterator[Finding]:
+def _doubts(snapshot: HealthSnapshot) -> Iterator[Finding]:
     assert snapshot.stats is not None
     now = snapshot.stats.read_at
     asked: defaultdict[str, list[PageRow]] = defaultdict(list)
@@ -177,7 +177,7 @@ def _doubts(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _queues(snapshot: Vitals) -> Iterator[Finding]:
+def _queues(snapshot: HealthSnapshot) -> Iterator[Finding]:
     stats = snapshot.stats
     assert stats is not None
     served = {queue.removeprefix(f"{snapshot.namespace}.") for worker in snapshot.live for queue in worker.queues}
@@ -200,7 +200,7 @@ def _queues(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _inboxes(snapshot: Vitals) -> Iterator[Finding]:
+def _inboxes(snapshot: HealthSnapshot) -> Iterator[Finding]:
     if snapshot.quarantined:
         number = f"{len(snapshot.quarantined)} or more" if len(snapshot.quarantined) == MOST_QUARANTINED else "some"
         yield Finding(
@@ -222,7 +222,7 @@ def _inboxes(snapshot: Vitals) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _silent(snapshot: Vitals) -> Iterator[Finding]:
+def _silent(snapshot: HealthSnapshot) -> Iterator[Finding]:
     for worker in snapshot.workers:
         if worker.is_silent:
             heard = age(round(worker.heard_s * 1000))
@@ -234,7 +234,7 @@ def _silent(snapshot: Vitals) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _held(snapshot: Vitals) -> Iterator[Finding]:
+def _held(snapshot: HealthSnapshot) -> Iterator[Finding]:
     if snapshot.without_worker:
         tools = ", ".join(sorted(snapshot.without_worker))
         yield Finding(
@@ -245,7 +245,7 @@ def _held(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _drift(snapshot: Vitals) -> Iterator[Finding]:
+def _drift(snapshot: HealthSnapshot) -> Iterator[Finding]:
     digests: defaultdict[str, set[str]] = defaultdict(set)
     releases: set[str] = set()
     for worker in snapshot.live:
@@ -267,7 +267,7 @@ def _drift(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _times(snapshot: Vitals) -> Iterator[Finding]:
+def _times(snapshot: HealthSnapshot) -> Iterator[Finding]:
     graces = [worker.report.grace_s for worker in snapshot.live if worker.report and worker.report.grace_s]
     tools = snapshot.specs.tools.values()
     cut = sorted(

@@ -49,7 +49,7 @@ class Inbox:
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class HealthSnapshot:
     """One reading. Config values are None where the server does not let us ask.
 
     Attributes:
@@ -93,14 +93,14 @@ class Vitals:
         return tuple(worker for worker in self.workers if not worker.is_silent)
 
 
-def take(connection: Connection) -> Vitals:
+def take(connection: Connection) -> HealthSnapshot:
     """Read everything that is looked at; about thirty round trips, none of them heavy.
 
     Raises:
         StoreUnavailable: the server does not answer.
     """
     info = read_info(connection)
-    base = Vitals(
+    base = HealthSnapshot(
         url=connection.url,
         namespace=connection.space.name,
         info=info,
@@ -125,7 +125,7 @@ def take(connection: Connection) -> Vitals:
         return base  # a node of a cluster: the rules about the server say so
 
 
-def _with_store(connection: Connection, base: Vitals) -> Vitals:
+def _with_store(connection: Connection, base: HealthSnapshot) -> HealthSnapshot:
     border = server_now(connection) - LATE_MS
     specs = connection.run(published(connection.space))
     return replace(

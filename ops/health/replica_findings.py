@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from ...store.connections.replication import following
 from .findings import Finding, Severity
-from .health_snapshot import Vitals
+from .health_snapshot import HealthSnapshot
 
 APART_MS = 1_000
 """Clocks of one time service differ by far less; leases are a few seconds at least."""
 
 
-def of_the_replicas(snapshot: Vitals) -> Iterator[Finding]:
+def of_the_replicas(snapshot: HealthSnapshot) -> Iterator[Finding]:
     """All rules about replicas, and about clocks that a failover puts in the primary's place."""
     yield from _required(snapshot)
     yield from _clocks(snapshot)
 
 
-def _required(snapshot: Vitals) -> Iterator[Finding]:
+def _required(snapshot: HealthSnapshot) -> Iterator[Finding]:
     attached = len(following(snapshot.info))
     there = max(attached, snapshot.replicas)
     asked = {worker.report.replicas for worker in snapshot.live if worker.report}
@@ -48,7 +48,7 @@ def _required(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _clocks(snapshot: Vitals) -> Iterator[Finding]:
+def _clocks(snapshot: HealthSnapshot) -> Iterator[Finding]:
     far = {place: ms for place, ms in snapshot.clocks.items() if abs(ms) > APART_MS}
     if far:
         worst = max(far, key=lambda place: abs(far[place]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from .findings import Finding, Severity
-from .health_snapshot import Vitals
+from .health_snapshot import HealthSnapshot
 
 OLDEST = (7, 0)
 RQ_KNOWN = ("3.0",)
@@ -17,7 +17,7 @@ LAG_BYTES = 1_000_000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
 
-def of_the_server(snapshot: Vitals) -> Iterator[Finding]:
+def of_the_server(snapshot: HealthSnapshot) -> Iterator[Finding]:
     """All rules about the server, the worst first."""
     yield from _durability(snapshot)
     yield from _kind(snapshot)
@@ -26,7 +26,7 @@ def of_the_server(snapshot: Vitals) -> Iterator[Finding]:
     yield from _way(snapshot)
 
 
-def _durability(snapshot: Vitals) -> Iterator[Finding]:
+def _durability(snapshot: HealthSnapshot) -> Iterator[Finding]:
     config = snapshot.config
     lost = "a call that ran may be forgotten in a crash, and run again"
     if config["appendonly"] is None:
@@ -52,7 +52,7 @@ def _durability(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _kind(snapshot: Vitals) -> Iterator[Finding]:
+def _kind(snapshot: HealthSnapshot) -> Iterator[Finding]:
     said = snapshot.info.get("valkey_version") or snapshot.info.get("redis_version", "0")
     version = tuple(int(part) for part in said.split(".")[:2] if part.isdigit())
     if version < OLDEST:
@@ -72,7 +72,7 @@ def _kind(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _memory(snapshot: Vitals) -> Iterator[Finding]:
+def _memory(snapshot: HealthSnapshot) -> Iterator[Finding]:
     limit, used = int(snapshot.config["maxmemory"] or 0), int(snapshot.info.get("used_memory", 0))
     if snapshot.config["maxmemory"] is not None and not limit:
         yield Finding(
@@ -88,7 +88,7 @@ def _memory(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _replication(snapshot: Vitals) -> Iterator[Finding]:
+def _replication(snapshot: HealthSnapshot) -> Iterator[Finding]:
     info = snapshot.info
     if info.get("role") not in (None, "master"):
         yield Finding(
@@ -105,7 +105,7 @@ def _replication(snapshot: Vitals) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _way(snapshot: Vitals) -> Iterator[Finding]:
+def _way(snapshot: HealthSnapshot) -> Iterator[Finding]:
     median = snapshot.latency_ms[len(snapshot.latency_ms) // 2] if snapshot.latency_ms else 0.0
     if median > SLOW_MS:
         severity = Severity.ERROR if median > VERY_SLOW_MS else Severity.WARNING

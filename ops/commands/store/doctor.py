@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ....store.connections.connection import without_password
 from ...exit_codes import ExitCode
 from ...health.findings import Finding, Severity, of_the_store, of_the_workers
-from ...health.health_snapshot import Vitals, take
+from ...health.health_snapshot import HealthSnapshot, take
 from ...health.replica_findings import of_the_replicas
 from ...health.server_findings import of_the_server
 from ...options.parser import add_json, command
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     return verdict(found, strict=args.strict)
 
 
-def examine(snapshot: Vitals) -> list[Finding]:
+def examine(snapshot: HealthSnapshot) -> list[Finding]:
     """All findings, the worst first. Pure."""
     found = [*of_the_server(snapshot), *of_the_replicas(snapshot), *of_the_store(snapshot), *of_the_workers(snapshot)]
     return sorted(found, key=lambda finding: -finding.severity)

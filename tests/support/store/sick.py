@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.support.store.live_store import LiveScene
 from tests.support.store.scene import spec
-from toolonce.ops.health.health_snapshot import Vitals
+from toolonce.ops.health.health_snapshot import HealthSnapshot
 from toolonce.store.connections.replication import note_replicas
 from toolonce.store.operations.recovery import reconcile_later
 from toolonce.worker.runtime.worker_status import FIELD, LISTED_S, Report
 
 Sickness = Callable[[LiveScene], object]
-Rewriting = Callable[[Vitals], Vitals]
+Rewriting = Callable[[HealthSnapshot], HealthSnapshot]
 
 
 def config(name: str, value: str) -> Sickness:
@@ -223,6 +223,6 @@ IN_A_READING: dict[str, Rewriting] = {
 }
 
 
-def with_queue(snapshot: Vitals, length: int) -> Vitals:
+def with_queue(snapshot: HealthSnapshot, length: int) -> HealthSnapshot:
     assert snapshot.stats
     return replace(snapshot, stats=replace(snapshot.stats, queues={"default": (length, 0)}))
