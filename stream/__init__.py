@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..store.first_use import at_first_use
 from .decoding.decoder import TurnDecoder
-from .decoding.detect import guess_dialect
+from .decoding.detect import detect_dialect
 from .decoding.whole_body import decode_body
 from .turns.drafts import (
     ArgumentsDraft,
@@ -151,10 +151,10 @@ __all__ = [
     "TurnWithheld",
     "UnknownDialect",
     "decode_body",
+    "detect_dialect",
     "for_model",
     "for_user",
     "forbid_parallel_calls",
-    "guess_dialect",
     "history",
     "httpx_opener",
     "httpx_opener_async",

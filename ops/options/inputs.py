@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ...stream.decoding.decoder import TurnDecoder
-from ...stream.decoding.detect import guess_dialect
+from ...stream.decoding.detect import detect_dialect
 from ...stream.decoding.whole_body import decode_body
 from ...stream.dialects.table import spec_of
 from ...stream.harness.calls_json import calls_from_json
@@ -36,7 +36,7 @@ def read_bytes(path: str | None) -> bytes:
 
 def add_response_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """What a person knows of a response that its bytes may not say."""
-    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; guessed if not given")
+    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; detected if not given")
     parser.add_argument(
         "--max-tokens", metavar="N", type=whole_number,
         help="the request's limit of output tokens: a turn that used it up is truncated, whatever the provider says",
@@ -49,7 +49,7 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> T
     Raises:
         UnknownDialect: there is no such dialect, or none is recognised.
     """
-    chosen = spec_of(dialect).name if dialect else guess_dialect(body)
+    chosen = spec_of(dialect).name if dialect else detect_dialect(body)
     if is_document(body):
         return decode_body(body, chosen, max_tokens=max_tokens)
     decoder = TurnDecoder(chosen, max_tokens=max_tokens)

@@ -20,7 +20,7 @@ from ..turns.verdict import judge
 from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
-from .detect import LOOK_AT, guess_dialect
+from .detect import LOOK_AT, detect_dialect
 from .parsed import json_of, named_event, raised_error
 
 if TYPE_CHECKING:
@@ -233,10 +233,10 @@ class TurnDecoder:
             self._looks_left = 0
             self._turn.looks_like = found if found != self._reader.dialect else None
 
-    def _guess(self) -> None:
+    def _detect(self) -> None:
         """No frame could be read: another framing may read the same bytes."""
         with suppress(UnknownDialect):
-            found = guess_dialect(self._head)
+            found = detect_dialect(self._head)
             self._turn.looks_like = found if found != self._reader.dialect else None
 
     def _kind(self, name: bytes, frame: Frame) -> str:
@@ -259,7 +259,7 @@ class TurnDecoder:
         if self._looks_left == LOOK_AT and self._framing.stray and self._framing.stray[0].lstrip()[:1] == b"{":
             self._turn.looks_like = "one JSON document (decode_body)"
         elif self._looks_left == LOOK_AT:
-            self._guess()
+            self._detect()
         self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)

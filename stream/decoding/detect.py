@@ -20,7 +20,7 @@ from ..wire.limits import LimitPassed, Limits
 LOOK_AT = 64
 
 
-def guess_dialect(data: bytes) -> Dialect:
+def detect_dialect(data: bytes) -> Dialect:
     """The dialect of a stream or of a whole response.
 
     Raises:

@@ -11,7 +11,7 @@ StreamError
     TurnPaused              send the content back and run nothing
     TurnWithheld            the terminal is unknown or contradicts the turn
   StreamMisuse              the caller's fault
-    UnknownDialect          no such dialect, or it could not be guessed
+    UnknownDialect          no such dialect, or it could not be detected
     DecoderClosed           bytes or an end came after the end
     NotOffered              the provider has no such feature
       StreamingRefused      it does not stream with these tools

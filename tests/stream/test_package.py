@@ -16,7 +16,7 @@ def test_a_program_that_only_decodes_loads_no_client_no_connection_and_no_loop()
     program = (
         "import sys\n"
         "before = set(sys.modules)\n"
-        "from toolonce.stream import TurnDecoder, decode_body, guess_dialect\n"
+        "from toolonce.stream import TurnDecoder, decode_body, detect_dialect\n"
         "TurnDecoder('anthropic').eof()\n"
         "print(*set(sys.modules) - before)\n"
     )

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from ....stream.decoding.decoder import TurnDecoder
-from ....stream.decoding.detect import guess_dialect
+from ....stream.decoding.detect import detect_dialect
 from ....stream.turns.drafts import ArgumentsDraft, Draft
 from ....stream.turns.turn import RejectedCall
 from ...options.inputs import add_response_options, decode, read_bytes
@@ -46,7 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     body = read_bytes(args.file)
     if args.drafts:
-        _show_drafts(body, TurnDecoder(args.dialect or guess_dialect(body), max_tokens=args.max_tokens))
+        _show_drafts(body, TurnDecoder(args.dialect or detect_dialect(body), max_tokens=args.max_tokens))
     result = decode(body, args.dialect, args.max_tokens)
     if args.json:
         render.show_json(as_json(result))

@@ -9,7 +9,7 @@ from importlib.resources import files
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from ....stream.decoding.detect import guess_dialect
+from ....stream.decoding.detect import detect_dialect
 from ....stream.dialects.table import spec_of
 from ....stream.turns.turn import DIALECTS
 from ...demo.environment import set_up
@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers, "demo", "Show it all on a server of its own, then clean up", examples=EXAMPLES, store=False
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="recorded streams to run in place of ours")
-    parser.add_argument("--dialect", choices=DIALECTS, help="of the files; guessed for each if not given")
+    parser.add_argument("--dialect", choices=DIALECTS, help="of the files; detected for each file if not given")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def _transcript(path: Traversable) -> Transcript:
 
 def _recorded(path: str, dialect: str | None) -> Transcript:
     body = read_bytes(path)
-    return Transcript(path, spec_of(dialect).name if dialect else guess_dialect(body), body, recorded=True)
+    return Transcript(path, spec_of(dialect).name if dialect else detect_dialect(body), body, recorded=True)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

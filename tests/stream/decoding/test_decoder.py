@@ -33,7 +33,7 @@ from toolonce.stream import (
     TurnTruncated,
     UnknownDialect,
     decode_body,
-    guess_dialect,
+    detect_dialect,
 )
 from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.turns import errors as error_module
@@ -297,13 +297,13 @@ BARE = {t.key.split("/")[1] for t in EVERY if "body_error" in t.key} | {"conv_ex
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in EVERY if t.key.split("/")[1] not in BARE])
 def test_the_dialect_of_every_transcript_is_guessed(transcript: Any) -> None:
-    assert guess_dialect(transcript.data) == transcript.dialect
+    assert detect_dialect(transcript.data) == transcript.dialect
 
 
 def test_what_nobody_knows_is_not_guessed() -> None:
     for data in (b"", b"hello", b"data: {}\n\n", b"{}", b"[1]", b"data: \xff\n\n", b'{"error": 1}'):
         with pytest.raises(UnknownDialect, match="name one of"):
-            guess_dialect(data)
+            detect_dialect(data)
 
 
 def test_every_dialect_says_where_its_turn_id_is() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from toolonce.stream import TurnDecoder, guess_dialect
+from toolonce.stream import TurnDecoder, detect_dialect
 from toolonce.stream.turns.turn import Dialect
 
 RECORD_TO = Path(os.environ.get("TOOLONCE_CONTRACT_DIR") or Path(__file__).resolve().parents[2] / "data" / "live")
@@ -105,7 +105,7 @@ def test_a_live_stream_means_to_us_what_it_means_to_its_vendor(provider: Provide
     assert result.turn_id
     assert {call.name for call in result.calls} == {"get_weather"}
     data = recording.read_bytes()
-    assert guess_dialect(data) == provider.dialect
+    assert detect_dialect(data) == provider.dialect
     assert os.environ[provider.key].encode() not in data
     pytest.importorskip("google.genai", reason="the vendors' libraries are not installed")
     from tests.support.stream.vendor_sdks import CALLS

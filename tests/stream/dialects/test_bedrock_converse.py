@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.stream.event_stream import event, exception
 from tests.support.stream.transcripts import CONFORMANCE, Transcript, answer, exact, transcripts
 from toolonce.stream import TurnDecoder, TurnResult, decode_body
-from toolonce.stream.decoding.detect import guess_dialect
+from toolonce.stream.decoding.detect import detect_dialect
 from toolonce.stream.dialects.bedrock_converse.replies import for_boto3
 from toolonce.stream.dialects.request import forbid_parallel_calls
 from toolonce.stream.harness.history import history
@@ -147,13 +147,13 @@ def test_the_request_id_of_a_boto3_response_is_the_turn_id() -> None:
 
 @pytest.mark.parametrize("name", ["conv_block_gap.bin", "conv_text_only.bin", "conv_body_call.json"])
 def test_its_streams_and_bodies_are_recognised(name: str) -> None:
-    assert guess_dialect((CONFORMANCE / "bedrock-converse" / name).read_bytes()) == "bedrock-converse"
+    assert detect_dialect((CONFORMANCE / "bedrock-converse" / name).read_bytes()) == "bedrock-converse"
 
 
 def test_other_event_streams_and_lone_errors_are_not_guessed() -> None:
     for data in (event("chunk", {"bytes": "e30="}), b'{"message":"no"}'):
         with pytest.raises(UnknownDialect):
-            guess_dialect(data)
+            detect_dialect(data)
 
 
 def test_one_call_at_most_can_be_asked_of_claude_alone() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.stream.transcripts import CONFORMANCE, answer, decode, exact, transcripts
 from tests.support.stream.wire import RENDER, WireCall
-from toolonce.stream import DIALECTS, TurnDecoder, TurnResult, decode_body, guess_dialect
+from toolonce.stream import DIALECTS, TurnDecoder, TurnResult, decode_body, detect_dialect
 from toolonce.stream.turns.errors import StreamError
 from toolonce.stream.turns.turn import Dialect
 
@@ -108,7 +108,7 @@ def test_no_bytes_raise(dialect: Dialect, data: bytes, broken: bool) -> None:
     fed(dialect, [data, b"\n\n"], broken=broken)
     decode_body(data, dialect)
     with contextlib.suppress(StreamError):
-        guess_dialect(data)
+        detect_dialect(data)
 
 
 @given(mutated(), st.sampled_from(DIALECTS), st.booleans())
