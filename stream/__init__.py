@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     from .replies.call_ids import IdForm
     from .replies.protocol import Message
     from .replies.translations import (
-        CATALOGUE,
-        Catalogue,
+        TRANSLATIONS,
         MessageCode,
+        Translations,
     )
     from .replies.user_text import (
         for_user,
@@ -93,8 +93,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "CATALOGUE",
     "DIALECTS",
+    "TRANSLATIONS",
     "Aborted",
     "Answer",
     "AnswerEnd",
@@ -110,7 +110,6 @@ __all__ = [
     "CallKind",
     "CallOpened",
     "Cancel",
-    "Catalogue",
     "Client",
     "Conversation",
     "DecoderClosed",
@@ -137,6 +136,7 @@ __all__ = [
     "Terms",
     "TextDraft",
     "ToolCall",
+    "Translations",
     "TurnAborted",
     "TurnDecoder",
     "TurnEnded",
@@ -219,8 +219,8 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ),
     ".replies.answers": ("for_model",),
     ".replies.translations": (
-        "CATALOGUE",
-        "Catalogue",
+        "TRANSLATIONS",
+        "Translations",
         "MessageCode",
     ),
     ".replies.user_text": (

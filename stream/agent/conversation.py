@@ -22,7 +22,7 @@ from ..harness.journal import Journal, JournalStep
 from ..provider.response import Opener
 from ..provider.retry import Budget, Observers, read_turn
 from ..replies.protocol import Message
-from ..replies.translations import CATALOGUE, FALLBACK, Catalogue, MessageCode
+from ..replies.translations import FALLBACK, TRANSLATIONS, MessageCode, Translations
 from ..replies.user_text import for_user
 from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 
@@ -53,7 +53,7 @@ class Terms:
     wait_s: float | None = 300.0
     turns: int = 20
     budget: Budget = field(default_factory=Budget)
-    catalogue: Catalogue = CATALOGUE
+    translations: Translations = TRANSLATIONS
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Conversation:
         if self._hooks.on_turn:
             self._hooks.on_turn(turn)
         if turn.outcome not in ("completed", "paused"):
-            return Answer(for_user(turn, self._terms.locale, catalogue=self._terms.catalogue), "no_turn", turn)
+            return Answer(for_user(turn, self._terms.locale, translations=self._terms.translations), "no_turn", turn)
         turn_id = uuid.uuid4().hex
         calls: list[ToolCall | RejectedCall] = sorted((*turn.calls, *turn.rejected), key=lambda call: call.position)
         kind: Literal["paused", "turn"] = "paused" if turn.outcome == "paused" else "turn"
@@ -200,4 +200,4 @@ class Conversation:
         return None
 
     def _said(self, code: MessageCode) -> str:
-        return self._terms.catalogue.text(code, self._terms.locale)
+        return self._terms.translations.text(code, self._terms.locale)

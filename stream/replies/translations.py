@@ -185,7 +185,7 @@ _DUTCH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class Translations:
     """Texts by language; immutable, so that one can be shared and another made from it."""
 
     texts: Mapping[str, Mapping[MessageCode, str]]
@@ -198,10 +198,10 @@ class Catalogue:
                 return text.replace("{tool}", tool)
         raise KeyError(code)
 
-    def replacing(self, locale: str, texts: Mapping[MessageCode, str]) -> Catalogue:
-        """Another catalogue, with these texts for this language in place of its own; the others stay."""
+    def replacing(self, locale: str, texts: Mapping[MessageCode, str]) -> Translations:
+        """Other translations, with these texts for this language in place of its own; the others stay."""
         language = locale.replace("_", "-").lower()
-        return Catalogue({**self.texts, language: {**self.texts.get(language, {}), **texts}})
+        return Translations({**self.texts, language: {**self.texts.get(language, {}), **texts}})
 
 
-CATALOGUE = Catalogue({"en": _ENGLISH, "es": _SPANISH, "nl": _DUTCH})
+TRANSLATIONS = Translations({"en": _ENGLISH, "es": _SPANISH, "nl": _DUTCH})

@@ -1,7 +1,7 @@
 """What a user is told: which message fits an outcome of a call, or the end of a turn that gave no calls.
 
-Decides the code; the words are the catalogue's. A user's message never quotes the provider or a tool: the diagnosis
-stays in the outcome and in the error, for logs and operators.
+Decides the message code; `Translations` holds the texts. A user's message never quotes the provider or a tool: the
+diagnosis stays in the outcome and in the error, for logs and operators.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ...store.model.outcomes import Outcome
 from ...store.model.states import State
 from ..turns.errors import TurnError
 from ..turns.turn import TurnResult
-from .translations import CATALOGUE, FALLBACK, Catalogue, MessageCode
+from .translations import FALLBACK, TRANSLATIONS, MessageCode, Translations
 
 _STATES: dict[State | None, MessageCode] = {
     State.SUCCEEDED: MessageCode.CALL_SUCCEEDED,
@@ -48,16 +48,16 @@ _OURS_WORDS = ("invalid_request", "invalid_argument", "authentication", "permiss
 
 
 def for_user(
-    told: Outcome | TurnResult | TurnError, locale: str = FALLBACK, *, catalogue: Catalogue = CATALOGUE
+    told: Outcome | TurnResult | TurnError, locale: str = FALLBACK, *, translations: Translations = TRANSLATIONS
 ) -> str:
     """The local message for a user. See ``message_code`` for what it is drawn from.
 
     Args:
         locale: ``en``, ``es``, ``nl`` or a region of them; another language falls back to English, unless the
-            catalogue knows it.
+            translations know it.
     """
     tool = told.tool if isinstance(told, Outcome) else ""
-    return catalogue.text(message_code(told), locale, tool=tool)
+    return translations.text(message_code(told), locale, tool=tool)
 
 
 def message_code(told: Outcome | TurnResult | TurnError) -> MessageCode:

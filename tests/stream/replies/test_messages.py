@@ -8,7 +8,7 @@ import pytest
 
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.states import State
-from toolonce.stream.replies.translations import CATALOGUE, Catalogue, MessageCode
+from toolonce.stream.replies.translations import TRANSLATIONS, MessageCode, Translations
 from toolonce.stream.replies.user_text import for_user, message_code
 from toolonce.stream.turns.errors import turn_error
 from toolonce.stream.turns.turn import TurnResult
@@ -28,7 +28,7 @@ def outcome(state: State | None, code: str = "", **fields: Any) -> Outcome:
 
 @EVERY_CODE
 def test_every_message_exists_in_every_language_and_differs_between_them(code: MessageCode) -> None:
-    texts = {language: CATALOGUE.texts[language][code] for language in ("en", "es", "nl")}
+    texts = {language: TRANSLATIONS.texts[language][code] for language in ("en", "es", "nl")}
 
     assert len(set(texts.values())) == 3
     assert len({"{tool}" in text for text in texts.values()}) == 1
@@ -37,7 +37,7 @@ def test_every_message_exists_in_every_language_and_differs_between_them(code: M
 @EVERY_CODE
 def test_where_nothing_ran_every_language_says_so_and_nowhere_else(code: MessageCode) -> None:
     said = {
-        language: any(words in CATALOGUE.texts[language][code] for words in NOTHING_DONE[language])
+        language: any(words in TRANSLATIONS.texts[language][code] for words in NOTHING_DONE[language])
         for language in NOTHING_DONE
     }
 
@@ -116,21 +116,21 @@ def test_a_locale_finds_its_nearest_language(locale: str, language: str) -> None
 
 
 def test_texts_can_be_replaced_and_languages_added_without_touching_the_others() -> None:
-    own = CATALOGUE.replacing("en", {MessageCode.CALL_FAILED: "Oh no, {tool}!"})
+    own = TRANSLATIONS.replacing("en", {MessageCode.CALL_FAILED: "Oh no, {tool}!"})
     own = own.replacing("pt_BR", {MessageCode.CALL_FAILED: "{tool} falhou."})
 
-    assert for_user(outcome(State.FAILED), catalogue=own) == "Oh no, pay!"
-    assert for_user(outcome(State.FAILED), "pt-BR", catalogue=own) == "pay falhou."
-    assert for_user(outcome(State.CANCELLED), "pt-BR", catalogue=own) == for_user(outcome(State.CANCELLED), "en")
+    assert for_user(outcome(State.FAILED), translations=own) == "Oh no, pay!"
+    assert for_user(outcome(State.FAILED), "pt-BR", translations=own) == "pay falhou."
+    assert for_user(outcome(State.CANCELLED), "pt-BR", translations=own) == for_user(outcome(State.CANCELLED), "en")
     assert for_user(outcome(State.FAILED)) != "Oh no, pay!"
 
 
 def test_a_tools_name_is_never_read_as_a_template() -> None:
-    text = CATALOGUE.text(MessageCode.CALL_FAILED, tool="{0.__class__}")
+    text = TRANSLATIONS.text(MessageCode.CALL_FAILED, tool="{0.__class__}")
 
     assert "{0.__class__}" in text
 
 
 def test_an_empty_catalogue_says_which_code_it_lacks() -> None:
     with pytest.raises(KeyError, match="call_failed"):
-        Catalogue({}).text(MessageCode.CALL_FAILED)
+        Translations({}).text(MessageCode.CALL_FAILED)
