@@ -26,7 +26,7 @@ from ..harness.async_client import AsyncBatch, AsyncClient
 from ..harness.submission import usable_turn_id
 from ..replies.answers import for_model
 from ..turns.turn import RejectedCall, ToolCall
-from ..wire.arguments import Judged, Unusable, judge_text
+from ..wire.arguments import DecodedArguments, Unusable, decode_text
 from ..wire.limits import DEFAULT_LIMITS
 
 
@@ -35,18 +35,18 @@ class _AnyArguments:
     the model wrote, and stores what it refuses. pydantic's own reader takes NaN and members given twice."""
 
     def validate_json(self, input: str | bytes | bytearray, **_options: Any) -> dict[str, Any]:  # noqa: A002
-        value = _judged(input if isinstance(input, str) else bytes(input).decode("utf-8", "surrogatepass")).value
+        value = _decoded(input if isinstance(input, str) else bytes(input).decode("utf-8", "surrogatepass")).value
         return value if isinstance(value, dict) else {}
 
     def validate_python(self, input: Any, **_options: Any) -> Any:  # noqa: A002
         return input
 
 
-def _judged(text: str) -> Judged:
+def _decoded(text: str) -> DecodedArguments:
     try:
-        return judge_text(text, DEFAULT_LIMITS)
+        return decode_text(text, DEFAULT_LIMITS)
     except Unusable:  # cut, or two objects: of a whole response that is one call's own fault
-        return Judged(None, text, "invalid_json")
+        return DecodedArguments(None, text, "invalid_json")
 
 
 _ANY_ARGUMENTS = _AnyArguments()
@@ -138,7 +138,7 @@ def _call(name: str, arguments: Any, call_id: str | None, response: ModelRespons
     place = _place(response, call_id)
     part = response.parts[place] if place < len(response.parts) else None
     text = part.args if isinstance(part, ToolCallPart) else None
-    if isinstance(text, str) and not arguments and (reason := _judged(text).reason):
+    if isinstance(text, str) and not arguments and (reason := _decoded(text).reason):
         return RejectedCall(name, call_id, reason, place, text)
     return ToolCall(name, arguments, call_id, "function", place)
 

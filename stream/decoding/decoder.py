@@ -16,7 +16,7 @@ from ..turns.log import tell_turn
 from ..turns.reader import Frame
 from ..turns.turn import Dialect, TurnResult
 from ..turns.turn_builder import OpenTurn
-from ..turns.verdict import judge
+from ..turns.verdict import decide_turn
 from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
@@ -260,7 +260,7 @@ class TurnDecoder:
             self._turn.looks_like = "one JSON document (decode_body)"
         elif self._looks_left == LOOK_AT:
             self._detect()
-        self._result = tell_turn(judge(self._reader, broken=broken, bytes_seen=self._bytes_seen))
+        self._result = tell_turn(decide_turn(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)
         return self._result

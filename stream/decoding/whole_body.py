@@ -1,4 +1,4 @@
-"""Responses that were not streamed: one JSON document, judged by the same words as a stream.
+"""Responses that were not streamed: one JSON document, decoded by the same words as a stream.
 
 Decides what a document is before a dialect reads it. Must not know one dialect's fields.
 """
@@ -10,7 +10,7 @@ from ..turns.log import tell_turn
 from ..turns.reader import DialectReader
 from ..turns.turn import Dialect, TurnResult
 from ..turns.turn_builder import OpenTurn
-from ..turns.verdict import judge
+from ..turns.verdict import decide_turn
 from ..wire.frames import BadFrame, error_in, parse_frame
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
@@ -38,7 +38,7 @@ def decode_body(
         _read(reader, data)
     except LimitPassed as passed:
         turn.limit = passed.args[0]
-    return tell_turn(judge(reader, broken=False, bytes_seen=len(data)))
+    return tell_turn(decide_turn(reader, broken=False, bytes_seen=len(data)))
 
 
 def _read(reader: DialectReader, body: bytes) -> None:

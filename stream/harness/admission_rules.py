@@ -20,7 +20,7 @@ from ...store.model.specs import Published, ToolSpec
 from ...store.operations.admission import Identified, NewCall
 from ...store.schema.validation import Heavy, judge_here
 from ..turns.turn import RejectedCall, ToolCall
-from ..wire.arguments import judge_held, storable
+from ..wire.arguments import check_held, storable
 
 _UNUSABLE = {
     "unusable_name": "the tool's name is no usable text",
@@ -51,7 +51,7 @@ class RequestedCall:
         """A call that a program holds already. What cannot be used of it makes it a refused one, never an error: it
         gets one stored answer, and its siblings run. `fault`: one that was found before."""
         name, call_id = _name(call.name), _id(call.call_id)
-        judged = judge_held(call.arguments, call.kind)
+        judged = check_held(call.arguments, call.kind)
         fault = fault or ("unusable_name" if name != call.name else "unusable_id" if call_id != call.call_id else "")
         if (reason := fault or judged.reason) or judged.value is None:
             return cls(name, judged.text, call_id, call.kind, rejected=reason or "invalid_json", echo=call.echo)

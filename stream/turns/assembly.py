@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..wire.arguments import Judged, Unusable, json_text, judge_free_text, judge_pieces
+from ..wire.arguments import DecodedArguments, Unusable, decode_free_text, decode_pieces, json_text
 from ..wire.limits import Limits
 from .turn import RejectedCall, ToolCall
 from .turn_builder import OpenCall
 
-# Calls that were judged, by kind, id, name and the reason to refuse them.
-_Seen = dict[tuple[str, str, str, str | None], list[Judged]]
+# Calls that were decoded, by kind, id, name and the reason to refuse them.
+_Seen = dict[tuple[str, str, str, str | None], list[DecodedArguments]]
 
 
 @dataclass(slots=True)
 class AssembledCalls:
-    """The calls of a turn, judged.
+    """The calls of a turn, decoded.
 
     Attributes:
         calls, rejected: in order of first appearance.
-        judged, positions: by ``OpenCall.number``; a repeated event has no entry.
+        decoded, positions: by ``OpenCall.number``; a repeated event has no entry.
         damage: why the turn as a whole is malformed; None when it is not.
     """
 
     calls: list[ToolCall] = field(default_factory=list)
     rejected: list[RejectedCall] = field(default_factory=list)
-    judged: dict[int, Judged] = field(default_factory=dict)
+    decoded: dict[int, DecodedArguments] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     damage: str | None = None
 
@@ -37,18 +37,18 @@ class AssembledCalls:
         return len(self.calls) + len(self.rejected)
 
     def __contains__(self, call: OpenCall) -> bool:
-        return call.number in self.judged
+        return call.number in self.decoded
 
     def text_of(self, call: OpenCall) -> str:
         """Argument text that is valid to send back: ``{}`` for empty and refused ones, the input of a custom tool."""
-        judged = self.judged[call.number]
+        decoded = self.decoded[call.number]
         if call.kind == "custom":
-            return judged.text if judged.reason is None else ""
-        return (judged.text if judged.reason is None else "") or "{}"
+            return decoded.text if decoded.reason is None else ""
+        return (decoded.text if decoded.reason is None else "") or "{}"
 
     def value_of(self, call: OpenCall) -> object:
         """The same as a value."""
-        value = self.judged[call.number].value
+        value = self.decoded[call.number].value
         return {} if value is None else value
 
 
@@ -58,55 +58,55 @@ def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> As
     seen: _Seen = {}
     for call in calls:
         try:
-            judged = _judge(call, limits)
+            decoded = _decode(call, limits)
         except Unusable as damage:
             settled.damage = str(damage)
             return settled
-        if not _is_repeat(call, judged, seen):
-            _deliver(settled, call, judged, turn_id)
+        if not _is_repeat(call, decoded, seen):
+            _deliver(settled, call, decoded, turn_id)
     return settled
 
 
-def _judge(call: OpenCall, limits: Limits) -> Judged:
+def _decode(call: OpenCall, limits: Limits) -> DecodedArguments:
     if not call.name:
         raise Unusable("a call without a name")
     if call.too_large:
-        return Judged(None, "", "too_large")
+        return DecodedArguments(None, "", "too_large")
     if call.opener is not None and len(call.pieces) > 1:
         raise Unusable("a call has arguments in its opening and fragments after it")
     if call.kind == "custom":
-        return judge_free_text(call.pieces)
-    return judge_pieces(call.pieces, limits)
+        return decode_free_text(call.pieces)
+    return decode_pieces(call.pieces, limits)
 
 
-def _is_repeat(call: OpenCall, judged: Judged, seen: _Seen) -> bool:
+def _is_repeat(call: OpenCall, decoded: DecodedArguments, seen: _Seen) -> bool:
     """Whether this is one event that came twice: id, name and arguments all equal. Without an id it never is."""
     if not call.call_id:
         return False
-    alike = seen.setdefault((call.kind or "function", call.call_id, call.name, judged.reason), [])
+    alike = seen.setdefault((call.kind or "function", call.call_id, call.name, decoded.reason), [])
     for other in alike:
-        if _meant(judged) == _meant(other):
+        if _meant(decoded) == _meant(other):
             return True
-    alike.append(judged)
+    alike.append(decoded)
     return False
 
 
-def _meant(judged: Judged) -> str:
+def _meant(decoded: DecodedArguments) -> str:
     """The arguments as one text, whatever their blanks and the order of their members."""
-    return judged.text if judged.reason else json_text(judged.value, sorted_members=True) or judged.text
+    return decoded.text if decoded.reason else json_text(decoded.value, sorted_members=True) or decoded.text
 
 
-def _deliver(settled: AssembledCalls, call: OpenCall, judged: Judged, turn_id: str | None) -> None:
+def _deliver(settled: AssembledCalls, call: OpenCall, decoded: DecodedArguments, turn_id: str | None) -> None:
     position = settled.positions[call.number] = len(settled)
-    settled.judged[call.number] = judged
+    settled.decoded[call.number] = decoded
     kind = call.kind or "function"
-    if judged.value is None:
-        assert judged.reason is not None
+    if decoded.value is None:
+        assert decoded.reason is not None
         settled.rejected.append(
-            RejectedCall(call.name, call.call_id, judged.reason, position, judged.text, turn_id, call.echo, kind)
+            RejectedCall(call.name, call.call_id, decoded.reason, position, decoded.text, turn_id, call.echo, kind)
         )
     else:
-        settled.calls.append(ToolCall(call.name, judged.value, call.call_id, kind, position, turn_id, call.echo))
+        settled.calls.append(ToolCall(call.name, decoded.value, call.call_id, kind, position, turn_id, call.echo))
 
 
 def undelivered(
@@ -114,8 +114,8 @@ def undelivered(
 ) -> Iterator[tuple[OpenCall, str]]:
     """The opened calls that are not handed over, with the reason of each."""
     for call in calls:
-        judged = settled.judged.get(call.number) if settled else None
-        if judged is None:
+        decoded = settled.decoded.get(call.number) if settled else None
+        if decoded is None:
             yield call, "duplicate" if settled else outcome
-        elif judged.reason:
-            yield call, judged.reason
+        elif decoded.reason:
+            yield call, decoded.reason

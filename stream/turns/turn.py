@@ -64,7 +64,7 @@ class RejectedCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """One provider response, judged.
+    """One provider response, decoded.
 
     Attributes:
         outcome: what became of the turn; only ``completed`` has calls.

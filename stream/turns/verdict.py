@@ -12,7 +12,7 @@ from .turn import TurnOutcome, TurnResult
 from .turn_builder import OpenTurn
 
 
-def judge(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnResult:
+def decide_turn(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnResult:
     """The result of a turn after its end; ``broken``: the transport gave no clean end."""
     turn = reader.turn
     if turn.released or not broken:
@@ -98,7 +98,7 @@ def _order(reader: DialectReader, delivered: AssembledCalls) -> tuple[int, ...]:
 
 def _close_drafts(turn: OpenTurn, delivered: AssembledCalls | None, outcome: str) -> None:
     for call in turn.calls:
-        if delivered is not None and call in delivered and delivered.judged[call.number].reason is None:
+        if delivered is not None and call in delivered and delivered.decoded[call.number].reason is None:
             call.finish()
     for call, reason in undelivered(turn.calls, delivered, outcome):
         if call.shown:

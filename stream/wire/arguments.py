@@ -1,7 +1,7 @@
-"""The strict judgement of argument texts and of arguments that came as objects inside a frame.
+"""The strict decoding of a call's arguments, which come as JSON text or as an object inside a frame.
 
-Decides what a call's arguments are, or why they are refused. Judged once, after the end of the turn, without repair.
-Must not know where the text came from.
+Decides what a call's arguments are, or why they are refused. They are decoded once, after the turn ended, and never
+repaired. Must not know which dialect they came from.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jiter import from_json
 from .json_scan import TOO_DEEP, CutText, Mark, NotJson, Repeated, SecondObject, integer, join_surrogates, members, scan
 from .limits import DEFAULT_LIMITS, Limits
 
-# Reasons to refuse, in the order of the policy: of several, the first one is told.
-_WEIGHT = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
-# Python lets no process allow fewer digits than this.
-_SHORT = 640
+# Reasons to refuse arguments. Where several apply, the first one in this order is reported.
+_REASONS = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
+# The smallest limit that `sys.set_int_max_str_digits` accepts.
+_LEAST_DIGITS = 640
 
 _WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what was JSON has no cycles
-# What JSON does not know is told by its type alone: nothing in it is the same in another process.
-_HELD = json.JSONEncoder(ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>")
+# A value that JSON cannot hold is written as the name of its type: its repr would differ from process to process.
+_WRITING_ANY = json.JSONEncoder(ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>")
 _SORTING = json.JSONEncoder(sort_keys=True, check_circular=False)
 
 
@@ -34,8 +34,8 @@ class Unusable(ValueError):
 
 
 @dataclass(slots=True)
-class Judged:
-    """Arguments after judgement.
+class DecodedArguments:
+    """The arguments of one call after decoding.
 
     Attributes:
         value: the object (for free text: the text); None when refused.
@@ -53,24 +53,24 @@ class Judged:
         return json_text(self.value) if self.came is None else self.came
 
 
-def judge_pieces(pieces: list[Any], limits: Limits) -> Judged:
-    """Judge what came for one call: texts, or one value from inside a frame, in order.
+def decode_pieces(pieces: list[Any], limits: Limits) -> DecodedArguments:
+    """Decode what came for one call: pieces of text, or one value from inside a frame, in order.
 
     Raises:
         Unusable: the text is cut, holds two objects, or texts and objects are mixed.
     """
     pieces = without_placeholder(pieces)
     if not pieces:
-        return Judged({}, "")
+        return DecodedArguments({}, "")
     if _are_texts(pieces):
-        return judge_text(joined(pieces), limits)
+        return decode_text(joined(pieces), limits)
     if len(pieces) > 1:
         raise Unusable("arguments came as an object and as text")
-    return judge_value(pieces[0], limits)
+    return check_value(pieces[0], limits)
 
 
 def without_placeholder(pieces: list[Any]) -> list[Any]:
-    """The pieces without the ``{}`` that some servers open with before the text comes."""
+    """The pieces without the ``{}`` that some servers send before the text."""
     if len(pieces) < 2 or pieces[0] not in ("{}", {}):
         return pieces
     return pieces[1:] if _are_texts(pieces[1:]) else pieces
@@ -80,10 +80,10 @@ def _are_texts(pieces: list[Any]) -> bool:
     return {*map(type, pieces)} == {str}
 
 
-def judge_text(text: str, limits: Limits) -> Judged:
-    """Judge a JSON text. Raises as ``judge_pieces``."""
+def decode_text(text: str, limits: Limits) -> DecodedArguments:
+    """Decode a JSON text. Raises as ``decode_pieces``."""
     if not text:
-        return Judged({}, "")
+        return DecodedArguments({}, "")
     try:
         value = read_json(text, limits.nesting, limits.digits)
     except CutText:
@@ -91,35 +91,37 @@ def judge_text(text: str, limits: Limits) -> Judged:
     except SecondObject:
         raise Unusable("two objects in one argument text") from None
     except NotJson:
-        return Judged(None, text, "invalid_json")
+        return DecodedArguments(None, text, "invalid_json")
     reason = _fault(value, limits)
-    return Judged(None, text, reason) if reason else Judged(value, text)
+    return DecodedArguments(None, text, reason) if reason else DecodedArguments(value, text)
 
 
-def judge_value(value: Any, limits: Limits) -> Judged:
-    """Judge arguments that were parsed with their frame."""
+def check_value(value: Any, limits: Limits) -> DecodedArguments:
+    """Check arguments that were parsed together with their frame."""
     reason = _fault(value, limits)
-    return Judged(None, json_text(value), reason) if reason else Judged(value, None)
+    return DecodedArguments(None, json_text(value), reason) if reason else DecodedArguments(value, None)
 
 
-def judge_held(value: Any, kind: str, limits: Limits = DEFAULT_LIMITS) -> Judged:
-    """Judge the arguments of a call that a program holds, whatever they are: the same verdicts as for what a decoder
-    reads, and ``invalid_json`` for what JSON does not know. Raises nothing; the text is the same in every process.
+def check_held(value: Any, kind: str, limits: Limits = DEFAULT_LIMITS) -> DecodedArguments:
+    """Check the arguments of a call that the caller built, of any type: refused for the same reasons as decoded ones,
+    and as ``invalid_json`` where JSON cannot hold a value. Raises nothing; the text is the same in every process.
     """
     if value is None or (isinstance(value, str) and not value):
-        return Judged("" if kind == "custom" else {}, "")
+        return DecodedArguments("" if kind == "custom" else {}, "")
     if kind == "custom":
-        return judge_free_text([str(value)]) if isinstance(value, str) else Judged(None, _held_text(value), "not_text")
+        if isinstance(value, str):
+            return decode_free_text([str(value)])
+        return DecodedArguments(None, _held_text(value), "not_text")
     reason = _fault(value, limits, limits.held_values)
     if reason == "too_large":
-        return Judged(None, "", reason)  # as for a text that was let go: nobody writes it out
-    return Judged(None, _held_text(value), reason) if reason else Judged(value, None)
+        return DecodedArguments(None, "", reason)  # no text: to write it could take all memory
+    return DecodedArguments(None, _held_text(value), reason) if reason else DecodedArguments(value, None)
 
 
 def _held_text(value: Any) -> str:
     try:
-        return _HELD.encode(value)
-    except (RecursionError, ValueError, TypeError):  # too deep or in a circle; a huge integer; names that are no text
+        return _WRITING_ANY.encode(value)
+    except (RecursionError, ValueError, TypeError):  # too deep or circular; a huge integer; a key that is not a string
         return f"<{type(value).__name__}>"
 
 
@@ -131,12 +133,12 @@ def json_text(value: Any, *, sorted_members: bool = False) -> str:
         return ""
 
 
-def judge_free_text(pieces: list[Any]) -> Judged:
-    """The input of a custom tool: any text that can be written as UTF-8. Raises as ``judge_pieces``."""
+def decode_free_text(pieces: list[Any]) -> DecodedArguments:
+    """The input of a custom tool: any text that can be written as UTF-8. Raises as ``decode_pieces``."""
     if pieces and not _are_texts(pieces):
         raise Unusable("free text came as something else")
     text = joined(pieces)
-    return Judged(text, text) if encodable(text) else Judged(None, text, "lone_surrogate")
+    return DecodedArguments(text, text) if encodable(text) else DecodedArguments(None, text, "lone_surrogate")
 
 
 def joined(pieces: list[str]) -> str:
@@ -146,9 +148,9 @@ def joined(pieces: list[str]) -> str:
 
 
 def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
-    """For the echo of a call that is not ours to judge: its object, or an empty one where the text is none."""
+    """The arguments of a call that the provider runs, for its echo: an empty object where they cannot be decoded."""
     try:
-        value = judge_pieces(pieces, Limits()).value
+        value = decode_pieces(pieces, Limits()).value
     except Unusable:
         return {}
     return value if isinstance(value, dict) else {}
@@ -157,8 +159,8 @@ def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
 def read_json(text: str, nesting: int, digits: int) -> Any:
     """The value of a JSON text, with the marks of ``json_scan`` where it holds what it must not.
 
-    jiter is the fast way: several times quicker than ``json`` and exact, since all that it would read otherwise
-    (members given twice, NaN, integers of many digits, lone surrogates, deep nesting) it refuses when told to.
+    jiter is several times faster than ``json``. Texts that it would read differently (duplicate keys, NaN, integers of
+    many digits, lone surrogates, deep nesting) it refuses with these options, and ``strict_json`` reads them.
 
     Raises:
         CutText, SecondObject, NotJson: from ``json_scan``.
@@ -170,7 +172,7 @@ def read_json(text: str, nesting: int, digits: int) -> Any:
 
 
 def strict_json(text: str, nesting: int, digits: int) -> Any:
-    """The same by the standard library, which the scanner helps out. Raises as ``read_json``."""
+    """The same with the standard library, and with ``scan`` for what that refuses. Raises as ``read_json``."""
     decoder = json.JSONDecoder(object_pairs_hook=members, parse_int=lambda found: integer(found, digits))
     try:
         return decoder.decode(text)
@@ -179,11 +181,11 @@ def strict_json(text: str, nesting: int, digits: int) -> Any:
 
 
 def _fault(value: Any, limits: Limits, most: int = sys.maxsize) -> str | None:
-    """The weightiest reason to refuse; `most` values are looked at."""
+    """The first reason to refuse, in the order of ``_REASONS``; at most `most` values are looked at."""
     found = _faults(value, limits, most)
     if not isinstance(value, dict):
         found.add("not_an_object")
-    return next(reason for reason in _WEIGHT if reason in found) if found else None
+    return next(reason for reason in _REASONS if reason in found) if found else None
 
 
 def _faults(root: Any, limits: Limits, most: int) -> set[str]:
@@ -206,7 +208,7 @@ def _faults(root: Any, limits: Limits, most: int) -> set[str]:
 
 
 def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
-    """Note the faults of one value; its inner values are returned, to be looked at in their turn."""
+    """Note the faults of one value, and return its inner values."""
     if isinstance(value, str):
         if isinstance(value, Mark):
             found.add("too_deep" if value is TOO_DEEP else "too_large")
@@ -215,7 +217,7 @@ def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
     elif isinstance(value, dict):
         if type(value) is Repeated:
             found.add("duplicate_key")
-        found |= _faults_of_names(value)
+        found |= _faults_of_keys(value)
         return value.values()
     elif isinstance(value, (list, tuple)):
         return value
@@ -226,33 +228,33 @@ def _look(value: Any, found: set[str], digits: int) -> Iterable[Any]:
         if _is_longer(value, digits):
             found.add("too_large")
     elif value is not None:
-        found.add("invalid_json")  # a program's own: bytes, a date, a set
+        found.add("invalid_json")  # a Python value that JSON cannot hold: bytes, a date, a set
     return ()
 
 
-def _faults_of_names(value: dict[Any, Any]) -> set[str]:
+def _faults_of_keys(value: dict[Any, Any]) -> set[str]:
     try:
-        return set() if encodable("".join(value)) else {"lone_surrogate"}  # of all names at once
+        return set() if encodable("".join(value)) else {"lone_surrogate"}  # all keys at once
     except TypeError:
         return {"invalid_json"}
 
 
 def _is_longer(value: int, digits: int) -> bool:
-    if value.bit_length() <= 3 * min(digits, _SHORT):  # 3.3 bits to a digit
+    if value.bit_length() <= 3 * min(digits, _LEAST_DIGITS):  # 3.3 bits to a digit
         return False
     try:
         return len(str(abs(value))) > digits
-    except ValueError:  # the process itself allows even fewer digits
+    except ValueError:  # this process allows even fewer digits
         return True
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD in the place of each half of a surrogate pair."""
+    """The text with U+FFFD in place of each lone surrogate."""
     return text if encodable(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def encodable(text: str) -> bool:
-    """Whether the text can be written as UTF-8 at all; half a surrogate pair cannot."""
+    """Whether the text can be written as UTF-8. Half a surrogate pair cannot."""
     if text.isascii():
         return True
     try:

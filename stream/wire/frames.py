@@ -17,7 +17,7 @@ from .limits import Limits
 
 # Containers that a frame may put around an argument object before that object's own nesting counts.
 _ENVELOPE = 32
-# What stands under these names is judged with its call.
+# What stands under these names is decoded with its call.
 _ARGUMENTS = frozenset({"args", "arguments", "input"})
 # An error document stands near the top of the stray lines; more starts than this are noise.
 _MAX_STRAY_STARTS = 64

@@ -11,7 +11,7 @@ import pytest
 from tests.support.stream.feeding import Frame, decoded, short, stream
 from toolonce.stream import DIALECTS, ArgumentsDraft, Limits, TurnDecoder, decode_body
 from toolonce.stream.turns.turn import Dialect
-from toolonce.stream.wire.arguments import judge_text
+from toolonce.stream.wire.arguments import decode_text
 
 START: Frame = {"type": "message_start", "message": {"id": "m"}}
 TOOL: Frame = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f"}}
@@ -159,7 +159,7 @@ def _fewer_digits() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_fewer_digits")
 def test_a_process_that_allows_fewer_digits_refuses_the_call_and_does_not_crash() -> None:
-    assert judge_text('{"a":' + "9" * 800 + "}", Limits()).reason == "too_large"
+    assert decode_text('{"a":' + "9" * 800 + "}", Limits()).reason == "too_large"
 
 
 def test_a_server_tool_whose_input_is_cut_goes_back_empty() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolonce.stream.wire.arguments import Unusable, judge_free_text, judge_pieces, judge_text, judge_value
+from toolonce.stream.wire.arguments import Unusable, check_value, decode_free_text, decode_pieces, decode_text
 from toolonce.stream.wire.json_scan import CutText, NotJson, SecondObject, scan
 from toolonce.stream.wire.limits import Limits
 
@@ -18,10 +18,10 @@ LIMITS = Limits()
 
 def word(text: str) -> str:
     try:
-        judged = judge_text(text, LIMITS)
+        decoded = decode_text(text, LIMITS)
     except Unusable as damage:
         return str(damage)
-    return judged.reason or "good"
+    return decoded.reason or "good"
 
 
 CUT = "an argument text is cut"
@@ -78,21 +78,21 @@ def test_at_the_limits_and_in_the_order_of_the_policy(want: str, text: str) -> N
 
 
 def test_integers_are_exact_and_floats_stay_floats() -> None:
-    judged = judge_text('{"a":9007199254740993,"b":3.0,"c":-0,"d":1E2}', LIMITS)
+    decoded = decode_text('{"a":9007199254740993,"b":3.0,"c":-0,"d":1E2}', LIMITS)
 
-    assert repr(judged.value) == "{'a': 9007199254740993, 'b': 3.0, 'c': 0, 'd': 100.0}"
+    assert repr(decoded.value) == "{'a': 9007199254740993, 'b': 3.0, 'c': 0, 'd': 100.0}"
 
 
 def test_a_surrogate_pair_in_two_fragments_is_one_character() -> None:
-    assert judge_pieces(['{"a":"\ud83d', '\ude00"}'], LIMITS).value == {"a": "\U0001f600"}
-    assert judge_free_text(["\ud83d", "\ude00"]).value == "\U0001f600"
-    assert judge_free_text(["\ude00", "\ud83d"]).reason == "lone_surrogate"
+    assert decode_pieces(['{"a":"\ud83d', '\ude00"}'], LIMITS).value == {"a": "\U0001f600"}
+    assert decode_free_text(["\ud83d", "\ude00"]).value == "\U0001f600"
+    assert decode_free_text(["\ude00", "\ud83d"]).reason == "lone_surrogate"
 
 
 def test_an_object_from_a_frame_is_judged_by_the_same_words() -> None:
-    assert judge_value({"a": float("inf")}, LIMITS).reason == "non_finite"
-    assert judge_value([{"a": "\ud83d"}], LIMITS).reason == "not_an_object"
-    assert judge_value({"a": 1}, LIMITS).text == '{"a": 1}'
+    assert check_value({"a": float("inf")}, LIMITS).reason == "non_finite"
+    assert check_value([{"a": "\ud83d"}], LIMITS).reason == "not_an_object"
+    assert check_value({"a": 1}, LIMITS).text == '{"a": 1}'
 
 
 json_values = st.recursive(
