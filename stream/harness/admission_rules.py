@@ -51,11 +51,11 @@ class RequestedCall:
         """A call that a program holds already. What cannot be used of it makes it a refused one, never an error: it
         gets one stored answer, and its siblings run. `fault`: one that was found before."""
         name, call_id = _name(call.name), _id(call.call_id)
-        judged = check_held(call.arguments, call.kind)
+        checked = check_held(call.arguments, call.kind)
         fault = fault or ("unusable_name" if name != call.name else "unusable_id" if call_id != call.call_id else "")
-        if (reason := fault or judged.reason) or judged.value is None:
-            return cls(name, judged.text, call_id, call.kind, rejected=reason or "invalid_json", echo=call.echo)
-        return cls(name, judged.value, call_id, call.kind, echo=call.echo)
+        if (reason := fault or checked.reason) or checked.value is None:
+            return cls(name, checked.text, call_id, call.kind, rejected=reason or "invalid_json", echo=call.echo)
+        return cls(name, checked.value, call_id, call.kind, echo=call.echo)
 
     @classmethod
     def refused(cls, call: RejectedCall) -> RequestedCall:
@@ -69,7 +69,7 @@ class RequestedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class AdmissionRules:
     """Applies the published specs to the new calls of one turn.
 
     Attributes:
@@ -100,11 +100,11 @@ class Judge:
         new = []
         for position, (call, identity) in enumerate(zip(calls, found, strict=True)):
             if wanted[position]:
-                new.append((yield from self._judge(position, call, identity, earlier)))
+                new.append((yield from self._new_call(position, call, identity, earlier)))
             earlier.setdefault(call.tool, []).append(identity.key)
         return new
 
-    def _judge(
+    def _new_call(
         self, position: int, call: RequestedCall, identity: Identified, earlier: dict[str, list[str]]
     ) -> Generator[Heavy, Failure | None, NewCall]:
         spec = self.specs.tools.get(call.tool)

@@ -27,7 +27,7 @@ from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable
-from .admission_rules import Judge, RequestedCall
+from .admission_rules import AdmissionRules, RequestedCall
 from .log import tell_answers
 from .queue_limits import DEFAULTS
 from .tracing import traceparent
@@ -252,7 +252,7 @@ class Submitting:
                     "toolonce work --tools app.tools:tools"
                 )
             try:
-                new = yield from self._judge(specs, turn).turn(self.calls, found, wanted)
+                new = yield from self._rules(specs, turn).turn(self.calls, found, wanted)
             except KeyringMissing:
                 if not are_old:
                     raise
@@ -274,9 +274,9 @@ class Submitting:
         pairs = zip(found, known, strict=True)
         return {call.key for call, old in pairs if old and call.by_intent and old.turn_id != self.turn_id}
 
-    def _judge(self, specs: Published, turn: Turn) -> Judge:
+    def _rules(self, specs: Published, turn: Turn) -> AdmissionRules:
         terms = self.terms
-        return Judge(
+        return AdmissionRules(
             specs, terms.keyring, terms.scope, turn.key, turn.tenant,
             ordered=self.ordered, trace=terms.trace or traceparent(), came_clear=self.came_clear,
         )  # fmt: skip
