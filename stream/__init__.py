@@ -49,7 +49,7 @@ from .turns.turn import (
     TurnResult,
 )
 from .wire.frames import ProviderError
-from .wire.limits import Limits
+from .wire.limits import TurnLimits
 
 if TYPE_CHECKING:
     from .agent.conversation import (
@@ -120,7 +120,6 @@ __all__ = [
     "IdForm",
     "Intent",
     "LimitExceeded",
-    "Limits",
     "Message",
     "MessageCode",
     "NotOffered",
@@ -143,6 +142,7 @@ __all__ = [
     "TurnError",
     "TurnFailed",
     "TurnFiltered",
+    "TurnLimits",
     "TurnMalformed",
     "TurnOutcome",
     "TurnPaused",

@@ -19,7 +19,7 @@ from ..turns.turn_builder import OpenTurn
 from ..turns.verdict import decide_turn
 from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
 from ..wire.json_scan import Repeated
-from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
+from ..wire.limits import DEFAULT_LIMITS, LimitPassed, TurnLimits
 from .detect import LOOK_AT, detect_dialect
 from .parsed import json_of, named_event, raised_error
 
@@ -56,7 +56,7 @@ class TurnDecoder:
         self,
         dialect: Dialect,
         *,
-        limits: Limits | None = None,
+        limits: TurnLimits | None = None,
         record: str | PathLike[str] | None = None,
         max_tokens: int | None = None,
     ) -> None:
@@ -266,7 +266,7 @@ class TurnDecoder:
         return self._result
 
 
-def _is_whole(data: bytes, limits: Limits) -> bool:
+def _is_whole(data: bytes, limits: TurnLimits) -> bool:
     if data.strip() == b"[DONE]":
         return True
     try:

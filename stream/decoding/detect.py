@@ -14,7 +14,7 @@ from ..turns.errors import UnknownDialect
 from ..turns.turn import DIALECTS, Dialect
 from ..wire.frames import BadFrame, parse_frame
 from ..wire.framing import Framing, WireEvent
-from ..wire.limits import LimitPassed, Limits
+from ..wire.limits import LimitPassed, TurnLimits
 
 # A stream shows what it is with its first frame, or with the first after some pings.
 LOOK_AT = 64
@@ -33,7 +33,7 @@ def detect_dialect(data: bytes) -> Dialect:
 
 
 def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    limits = Limits()
+    limits = TurnLimits()
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         events = [(b"", data.removeprefix(b"\xef\xbb\xbf"), False)]
     else:

@@ -13,12 +13,12 @@ from ..turns.turn_builder import OpenTurn
 from ..turns.verdict import decide_turn
 from ..wire.frames import BadFrame, error_in, parse_frame
 from ..wire.json_scan import Repeated
-from ..wire.limits import DEFAULT_LIMITS, LimitPassed, Limits
+from ..wire.limits import DEFAULT_LIMITS, LimitPassed, TurnLimits
 from .parsed import json_of
 
 
 def decode_body(
-    body: object, dialect: Dialect, *, limits: Limits | None = None, max_tokens: int | None = None
+    body: object, dialect: Dialect, *, limits: TurnLimits | None = None, max_tokens: int | None = None
 ) -> TurnResult:
     """The result of a response that was not streamed. No bytes make it raise.
 

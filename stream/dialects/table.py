@@ -16,7 +16,7 @@ from ..turns.reader import DialectReader, Frame
 from ..turns.turn import DIALECTS, Dialect
 from ..wire.event_stream import EventStreamReader
 from ..wire.framing import Framing
-from ..wire.limits import Limits
+from ..wire.limits import TurnLimits
 from ..wire.sse import SseReader
 from .anthropic import reader as anthropic
 from .anthropic import request as anthropic_request
@@ -93,7 +93,7 @@ class DialectSpec:
     """
 
     name: Dialect
-    framing: Callable[[Limits], Framing]
+    framing: Callable[[TurnLimits], Framing]
     reader: type[DialectReader]
     request: RequestModule
     turn_id: TurnIdSource

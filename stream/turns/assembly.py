@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..wire.arguments import DecodedArguments, Unusable, decode_free_text, decode_pieces, json_text
-from ..wire.limits import Limits
+from ..wire.limits import TurnLimits
 from .turn import RejectedCall, ToolCall
 from .turn_builder import OpenCall
 
@@ -52,7 +52,7 @@ class AssembledCalls:
         return {} if value is None else value
 
 
-def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> AssembledCalls:
+def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: TurnLimits) -> AssembledCalls:
     """Judge the calls of a turn that ended properly."""
     settled = AssembledCalls()
     seen: _Seen = {}
@@ -67,7 +67,7 @@ def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: Limits) -> As
     return settled
 
 
-def _decode(call: OpenCall, limits: Limits) -> DecodedArguments:
+def _decode(call: OpenCall, limits: TurnLimits) -> DecodedArguments:
     if not call.name:
         raise Unusable("a call without a name")
     if call.too_large:

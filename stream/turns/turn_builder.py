@@ -10,7 +10,7 @@ from typing import Any
 
 from ..wire.arguments import encodable, joined
 from ..wire.frames import ProviderError
-from ..wire.limits import LimitPassed, Limits
+from ..wire.limits import LimitPassed, TurnLimits
 from .drafts import CallComplete, CallOpened, DraftQueue
 from .errors import StreamMisuse
 from .turn import CallKind, TurnOutcome
@@ -42,7 +42,9 @@ class OpenTurn:
         StreamMisuse: `max_tokens` is no whole number from 1 on.
     """
 
-    def __init__(self, limits: Limits, max_tokens: int | None = None, *, token_fields: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, limits: TurnLimits, max_tokens: int | None = None, *, token_fields: tuple[str, ...] = ()
+    ) -> None:
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
             raise StreamMisuse(f"max_tokens={max_tokens!r}: give the request's own limit, 1 or more, or None")
         self.limits = limits

@@ -16,7 +16,7 @@ from typing import Any
 from jiter import from_json
 
 from .json_scan import TOO_DEEP, CutText, Mark, NotJson, Repeated, SecondObject, integer, join_surrogates, members, scan
-from .limits import DEFAULT_LIMITS, Limits
+from .limits import DEFAULT_LIMITS, TurnLimits
 
 # Reasons to refuse arguments. Where several apply, the first one in this order is reported.
 _REASONS = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
@@ -53,7 +53,7 @@ class DecodedArguments:
         return json_text(self.value) if self.came is None else self.came
 
 
-def decode_pieces(pieces: list[Any], limits: Limits) -> DecodedArguments:
+def decode_pieces(pieces: list[Any], limits: TurnLimits) -> DecodedArguments:
     """Decode what came for one call: pieces of text, or one value from inside a frame, in order.
 
     Raises:
@@ -80,7 +80,7 @@ def _are_texts(pieces: list[Any]) -> bool:
     return {*map(type, pieces)} == {str}
 
 
-def decode_text(text: str, limits: Limits) -> DecodedArguments:
+def decode_text(text: str, limits: TurnLimits) -> DecodedArguments:
     """Decode a JSON text. Raises as ``decode_pieces``."""
     if not text:
         return DecodedArguments({}, "")
@@ -96,13 +96,13 @@ def decode_text(text: str, limits: Limits) -> DecodedArguments:
     return DecodedArguments(None, text, reason) if reason else DecodedArguments(value, text)
 
 
-def check_value(value: Any, limits: Limits) -> DecodedArguments:
+def check_value(value: Any, limits: TurnLimits) -> DecodedArguments:
     """Check arguments that were parsed together with their frame."""
     reason = _fault(value, limits)
     return DecodedArguments(None, json_text(value), reason) if reason else DecodedArguments(value, None)
 
 
-def check_held(value: Any, kind: str, limits: Limits = DEFAULT_LIMITS) -> DecodedArguments:
+def check_held(value: Any, kind: str, limits: TurnLimits = DEFAULT_LIMITS) -> DecodedArguments:
     """Check the arguments of a call that the caller built, of any type: refused for the same reasons as decoded ones,
     and as ``invalid_json`` where JSON cannot hold a value. Raises nothing; the text is the same in every process.
     """
@@ -150,7 +150,7 @@ def joined(pieces: list[str]) -> str:
 def best_effort_object(pieces: list[Any]) -> dict[str, Any]:
     """The arguments of a call that the provider runs, for its echo: an empty object where they cannot be decoded."""
     try:
-        value = decode_pieces(pieces, Limits()).value
+        value = decode_pieces(pieces, TurnLimits()).value
     except Unusable:
         return {}
     return value if isinstance(value, dict) else {}
@@ -180,7 +180,7 @@ def strict_json(text: str, nesting: int, digits: int) -> Any:
         return scan(text, nesting, digits)
 
 
-def _fault(value: Any, limits: Limits, most: int = sys.maxsize) -> str | None:
+def _fault(value: Any, limits: TurnLimits, most: int = sys.maxsize) -> str | None:
     """The first reason to refuse, in the order of ``_REASONS``; at most `most` values are looked at."""
     found = _faults(value, limits, most)
     if not isinstance(value, dict):
@@ -188,7 +188,7 @@ def _fault(value: Any, limits: Limits, most: int = sys.maxsize) -> str | None:
     return next(reason for reason in _REASONS if reason in found) if found else None
 
 
-def _faults(root: Any, limits: Limits, most: int) -> set[str]:
+def _faults(root: Any, limits: TurnLimits, most: int) -> set[str]:
     found: set[str] = set()
     level, room = [root], most
     for _ in range(limits.nesting):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 from .framing import WireEvent
-from .limits import LimitPassed, Limits
+from .limits import LimitPassed, TurnLimits
 
 HEADER_BYTES = 128 * 1024
 MESSAGE_BYTES = 24 * 1024 * 1024
@@ -35,7 +35,7 @@ class EventStreamReader:
 
     names_events = True
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TurnLimits) -> None:
         self.bad_utf8 = False
         self.stray: list[bytes] = []
         self.unreadable: str | None = None
@@ -48,7 +48,7 @@ class EventStreamReader:
         """The messages that these bytes complete.
 
         Raises:
-            LimitPassed: a message is longer than ``Limits.event_bytes``.
+            LimitPassed: a message is longer than ``TurnLimits.event_bytes``.
         """
         if self.unreadable:
             return

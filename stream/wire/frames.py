@@ -13,7 +13,7 @@ from jiter import from_json
 
 from .arguments import strict_json
 from .json_scan import CutText, NotJson, Repeated, SecondObject
-from .limits import Limits
+from .limits import TurnLimits
 
 # Containers that a frame may put around an argument object before that object's own nesting counts.
 _ENVELOPE = 32
@@ -42,7 +42,7 @@ class BadFrame(ValueError):
     """The data of an event is not JSON."""
 
 
-def parse_frame(data: bytes, limits: Limits) -> Any:
+def parse_frame(data: bytes, limits: TurnLimits) -> Any:
     """The value in an event's data.
 
     By the same fast way as arguments, and by the strict way where that refuses. A frame in which a member comes

@@ -20,7 +20,7 @@ class Framing(Protocol):
             names are passed over, whatever they hold.
         bad_utf8: some text so far was not UTF-8.
         unreadable: why nothing more can be read (a wrong checksum or length); None as long as all can.
-        stray: lines between the events that belong to none, up to ``Limits.stray_bytes``; one may tell an error.
+        stray: lines between the events that belong to none, up to ``TurnLimits.stray_bytes``; one may tell an error.
     """
 
     names_events: bool

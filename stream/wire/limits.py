@@ -12,8 +12,8 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Overridable as a whole: ``TurnDecoder(dialect, limits=Limits(calls=16))``.
+class TurnLimits:
+    """Overridable as a whole: ``TurnDecoder(dialect, limits=TurnLimits(calls=16))``.
 
     Attributes:
         line_bytes: one line. The last event of a Responses stream repeats the whole turn, JSON inside JSON, and
@@ -41,7 +41,7 @@ class Limits:
     stray_bytes: int = MIB // 16
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = TurnLimits()
 
 
 class LimitPassed(Exception):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .framing import WireEvent
-from .limits import LimitPassed, Limits
+from .limits import LimitPassed, TurnLimits
 
 _BOM = b"\xef\xbb\xbf"
 _SILENT_FIELDS = frozenset({b"id", b"retry"})
@@ -20,12 +20,12 @@ class SseReader:
 
     Attributes:
         bad_utf8: some line so far was not UTF-8.
-        stray: lines that are neither SSE fields nor comments, up to ``Limits.stray_bytes``.
+        stray: lines that are neither SSE fields nor comments, up to ``TurnLimits.stray_bytes``.
     """
 
     names_events = False
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TurnLimits) -> None:
         self.bad_utf8 = False
         self.unreadable: str | None = None
         self.stray: list[bytes] = []

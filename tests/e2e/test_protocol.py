@@ -16,7 +16,7 @@ from toolonce.store.model.states import SETTLED, State
 from toolonce.stream.inbox.consumer import Consumer
 from toolonce.stream.inbox.entry import ENTRY_BYTES, KNOWN
 from toolonce.stream.turns.turn import DIALECTS
-from toolonce.stream.wire.limits import Limits
+from toolonce.stream.wire.limits import TurnLimits
 
 TEXT = (Path(__file__).resolve().parents[2] / "PROTOCOL.md").read_text("utf-8")
 
@@ -55,5 +55,5 @@ def test_the_table_of_fields_lists_exactly_what_an_entry_may_have() -> None:
 def test_every_dialect_state_and_limit_is_named() -> None:
     assert all(f"`{dialect}`" in TEXT for dialect in DIALECTS)
     assert {str(state) for state in (*SETTLED, State.UNKNOWN)} < first_cells(section("Read the answers"))
-    assert f"{Limits().calls:,} calls" in TEXT
+    assert f"{TurnLimits().calls:,} calls" in TEXT
     assert f"({ENTRY_BYTES:,} bytes)" in TEXT

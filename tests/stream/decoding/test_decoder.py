@@ -22,7 +22,6 @@ from toolonce.stream import (
     DecoderClosed,
     Draft,
     LimitExceeded,
-    Limits,
     StreamError,
     StreamMisuse,
     TextDraft,
@@ -30,6 +29,7 @@ from toolonce.stream import (
     TurnEnded,
     TurnError,
     TurnFailed,
+    TurnLimits,
     TurnTruncated,
     UnknownDialect,
     decode_body,
@@ -199,9 +199,13 @@ def wire(count: int, text: str = "{}") -> bytes:
 
 @pytest.mark.parametrize(
     ("limits", "name"),
-    [(Limits(calls=3), "calls"), (Limits(total_bytes=300), "total_bytes"), (Limits(line_bytes=100), "line_bytes")],
+    [
+        (TurnLimits(calls=3), "calls"),
+        (TurnLimits(total_bytes=300), "total_bytes"),
+        (TurnLimits(line_bytes=100), "line_bytes"),
+    ],
 )
-def test_a_limit_that_is_passed_is_a_typed_outcome(limits: Limits, name: str) -> None:
+def test_a_limit_that_is_passed_is_a_typed_outcome(limits: TurnLimits, name: str) -> None:
     data = wire(4)
     results = []
     for size in (1, len(data)):
@@ -219,13 +223,13 @@ def test_a_limit_that_is_passed_is_a_typed_outcome(limits: Limits, name: str) ->
 def test_a_limit_holds_for_bodies_too() -> None:
     body = json.dumps({"content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}] * 3}).encode()
 
-    assert decode_body(body, "anthropic", limits=Limits(calls=2)).limit == "calls"
-    assert decode_body(body, "anthropic", limits=Limits(total_bytes=9)).limit == "total_bytes"
+    assert decode_body(body, "anthropic", limits=TurnLimits(calls=2)).limit == "calls"
+    assert decode_body(body, "anthropic", limits=TurnLimits(total_bytes=9)).limit == "total_bytes"
 
 
 def test_arguments_beyond_their_limit_spoil_their_call_alone() -> None:
     calls = [WireCall("c0", "f", ("{", '"a":"xxxx"', "}")), WireCall("c1", "g", ("{}",))]
-    decoder = TurnDecoder("anthropic", limits=Limits(argument_chars=8))
+    decoder = TurnDecoder("anthropic", limits=TurnLimits(argument_chars=8))
     decoder.feed(RENDER["anthropic"](calls, [0, 0, 0, 1], ""))
     result = decoder.eof()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.stream.feeding import Frame, decoded, short, stream
-from toolonce.stream import DIALECTS, ArgumentsDraft, Limits, TurnDecoder, decode_body
+from toolonce.stream import DIALECTS, ArgumentsDraft, TurnDecoder, TurnLimits, decode_body
 from toolonce.stream.turns.turn import Dialect
 from toolonce.stream.wire.arguments import decode_text
 
@@ -132,7 +132,7 @@ def test_bodies_that_are_none(dialect: Dialect, body: bytes, outcome: str) -> No
 
 
 def test_a_limit_may_be_passed_by_the_very_last_line() -> None:
-    decoder = TurnDecoder("anthropic", limits=Limits(calls=0))
+    decoder = TurnDecoder("anthropic", limits=TurnLimits(calls=0))
     decoder.feed(b'data: {"type":"message_start","message":{"id":"m"}}\n\n')
     decoder.feed(b'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}')
 
@@ -159,7 +159,7 @@ def _fewer_digits() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_fewer_digits")
 def test_a_process_that_allows_fewer_digits_refuses_the_call_and_does_not_crash() -> None:
-    assert decode_text('{"a":' + "9" * 800 + "}", Limits()).reason == "too_large"
+    assert decode_text('{"a":' + "9" * 800 + "}", TurnLimits()).reason == "too_large"
 
 
 def test_a_server_tool_whose_input_is_cut_goes_back_empty() -> None:
@@ -182,6 +182,6 @@ def test_a_nesting_limit_above_what_the_standard_library_can_do_raises_nothing()
         "google-generate": whole + b'"finishReason":"STOP"}]}\n\n',
     }
     for dialect, data in streams.items():
-        decoder = TurnDecoder(dialect, limits=Limits(nesting=5000))
+        decoder = TurnDecoder(dialect, limits=TurnLimits(nesting=5000))
         decoder.feed(data if dialect == "google-generate" else data + stream(*CHAT_END))
         assert len(decoder.eof().calls) == 1

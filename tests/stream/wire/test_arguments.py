@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from toolonce.stream.wire.arguments import Unusable, check_value, decode_free_text, decode_pieces, decode_text
 from toolonce.stream.wire.json_scan import CutText, NotJson, SecondObject, scan
-from toolonce.stream.wire.limits import Limits
+from toolonce.stream.wire.limits import TurnLimits
 
-LIMITS = Limits()
+LIMITS = TurnLimits()
 
 
 def word(text: str) -> str:

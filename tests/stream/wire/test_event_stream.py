@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from tests.support.stream.event_stream import event, exception, framed, header, message
 from toolonce.stream.wire.event_stream import HEADER_BYTES, MESSAGE_BYTES, EventStreamReader
 from toolonce.stream.wire.framing import WireEvent
-from toolonce.stream.wire.limits import LimitPassed, Limits
+from toolonce.stream.wire.limits import LimitPassed, TurnLimits
 
 ONE = event("one", b'{"a":1}')
 TWO = event("two", b"")
 
 
 def read(*chunks: bytes) -> tuple[list[WireEvent], str | None]:
-    reader = EventStreamReader(Limits())
+    reader = EventStreamReader(TurnLimits())
     found = [read for chunk in chunks for read in reader.feed(chunk)]
     return [*found, *reader.end()], reader.unreadable
 
@@ -107,7 +107,7 @@ def test_exceptions_and_errors_are_events_of_the_name_error_and_no_event_is() ->
 
 
 def test_a_message_beyond_the_limit_of_an_event_passes_it() -> None:
-    reader = EventStreamReader(Limits(event_bytes=20))
+    reader = EventStreamReader(TurnLimits(event_bytes=20))
 
     with pytest.raises(LimitPassed, match="event_bytes"):
         list(reader.feed(ONE))

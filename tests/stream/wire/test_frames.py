@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from toolonce.stream.wire.frames import BadFrame, ProviderError, error_in, parse_frame, stray_error
 from toolonce.stream.wire.json_scan import TOO_DEEP, TOO_LARGE, Repeated
-from toolonce.stream.wire.limits import Limits
+from toolonce.stream.wire.limits import TurnLimits
 
-LIMITS = Limits()
+LIMITS = TurnLimits()
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters()),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from toolonce.stream.wire.limits import LimitPassed, Limits
+from toolonce.stream.wire.limits import LimitPassed, TurnLimits
 from toolonce.stream.wire.sse import SseReader
 
 
-def events(*chunks: bytes, limits: Limits | None = None) -> list[tuple[str, str]]:
-    reader = SseReader(limits or Limits())
+def events(*chunks: bytes, limits: TurnLimits | None = None) -> list[tuple[str, str]]:
+    reader = SseReader(limits or TurnLimits())
     found = [event for chunk in chunks for event in reader.feed(chunk)]
     found += reader.end()
     return [(name.decode(), data.decode()) for name, data, _ in found]
@@ -46,7 +46,7 @@ def test_a_line_feed_after_a_carriage_return_in_the_next_chunk_ends_no_second_li
 
 
 def test_bytes_that_are_not_utf8_are_told_and_stand_as_replacement_characters() -> None:
-    reader = SseReader(Limits())
+    reader = SseReader(TurnLimits())
     found = list(reader.feed(b"data: ok\n\ndata: \xff\n\ndata: ok\n\n"))
 
     assert [(data.decode(), damaged) for _, data, damaged in found] == [("ok", False), ("\ufffd", True), ("ok", False)]
@@ -55,7 +55,7 @@ def test_bytes_that_are_not_utf8_are_told_and_stand_as_replacement_characters() 
 
 @pytest.mark.parametrize(("tail", "bad"), [(b"data: \xe2\x82", False), (b"data: \xe2x", True), (b": \xff", True)])
 def test_a_character_that_is_cut_by_the_end_is_not_wrong(tail: bytes, bad: bool) -> None:
-    ended, broken = SseReader(Limits()), SseReader(Limits())
+    ended, broken = SseReader(TurnLimits()), SseReader(TurnLimits())
     for reader in (ended, broken):
         assert list(reader.feed(tail)) == []
     list(ended.end())
@@ -66,7 +66,7 @@ def test_a_character_that_is_cut_by_the_end_is_not_wrong(tail: bytes, bad: bool)
 
 
 def test_a_transport_that_breaks_inside_too_long_an_event_raises_nothing() -> None:
-    reader = SseReader(Limits(event_bytes=20))
+    reader = SseReader(TurnLimits(event_bytes=20))
     assert list(reader.feed(b"data: 123456789\ndata: 123456789")) == []
 
     reader.broken()
@@ -75,14 +75,14 @@ def test_a_transport_that_breaks_inside_too_long_an_event_raises_nothing() -> No
 
 
 def test_lines_that_are_no_sse_are_kept_up_to_their_limit() -> None:
-    reader = SseReader(Limits(stray_bytes=20))
+    reader = SseReader(TurnLimits(stray_bytes=20))
     list(reader.feed(b'{\n "error": 1\n}\nupstream failed badly here\nmore\n'))
 
     assert reader.stray == [b"{", b' "error": 1', b"}", b"upstream failed badly here"]
 
 
 def test_a_line_that_is_too_long_stops_the_reading_however_it_comes() -> None:
-    limits = Limits(line_bytes=10)
+    limits = TurnLimits(line_bytes=10)
     data = b"data: 1\n\ndata: 12345678\n\n"
     for pieces in ([data], [data[at : at + 1] for at in range(len(data))]):
         reader = SseReader(limits)
@@ -95,5 +95,5 @@ def test_a_line_that_is_too_long_stops_the_reading_however_it_comes() -> None:
 
 def test_an_event_that_is_too_long_stops_the_reading() -> None:
     with pytest.raises(LimitPassed, match="event_bytes"):
-        events(b"data: 123456\n" * 20, limits=Limits(event_bytes=100))
-    assert len(events(b"data: 123456\n\n" * 20, limits=Limits(event_bytes=100))) == 20
+        events(b"data: 123456\n" * 20, limits=TurnLimits(event_bytes=100))
+    assert len(events(b"data: 123456\n\n" * 20, limits=TurnLimits(event_bytes=100))) == 20
