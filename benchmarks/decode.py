@@ -39,7 +39,7 @@ REPEAT_BYTES = 300_000  # recordings are read again and again until about so man
 
 
 @dataclass(frozen=True)
-class Row:
+class DecodeRow:
     """Microseconds for one event, each the best round."""
 
     stream: str
@@ -98,7 +98,7 @@ def each_of(work: Callable[[bytes], object], streams: list[bytes]) -> None:
         work(data)
 
 
-def measure(name: str, dialect: Dialect, streams: list[bytes], sdk: bool) -> Row:
+def measure(name: str, dialect: Dialect, streams: list[bytes], sdk: bool) -> DecodeRow:
     repeats = max(1, REPEAT_BYTES // sum(map(len, streams)))
     rounds = streams * repeats
     frames = [payload for data in rounds for payload in payloads(dialect, data)]
@@ -114,7 +114,7 @@ def measure(name: str, dialect: Dialect, streams: list[bytes], sdk: bool) -> Row
         reader = best(lambda: each_of(lambda data: exhaust(READ[dialect](data)), rounds), rounds=1)[0] * each
         if len(streams) > 1:  # on one turn of 10,000 events a helper that parses again after each takes minutes
             helper = best(lambda: each_of(CALLS[dialect], rounds), rounds=1)[0] * each
-    return Row(name, len(frames), floor * each, ours * each, reader, helper)
+    return DecodeRow(name, len(frames), floor * each, ours * each, reader, helper)
 
 
 def exhaust(events: Iterator[object]) -> None:
@@ -122,7 +122,7 @@ def exhaust(events: Iterator[object]) -> None:
         pass
 
 
-def rows(sdk: bool) -> Iterator[Row]:
+def rows(sdk: bool) -> Iterator[DecodeRow]:
     for dialect in DIALECTS:
         yield measure(f"{dialect}, one turn", dialect, [synthetic(dialect)], sdk)
         if streams := recorded(dialect):
@@ -134,7 +134,7 @@ HEAD = """
 |---|---|---|---|---|---|---|"""
 
 
-def line(row: Row) -> str:
+def line(row: DecodeRow) -> str:
     against = [f"{other / row.ours:.1f}" if other else "-" for other in (row.reader, row.helper)]
     numbers = f"{row.floor:.1f} | {row.ours:.1f} | {row.ours / row.floor:.2f} | {against[0]} | {against[1]}"
     return f"| {row.stream} | {row.events} | {numbers} |"

@@ -83,7 +83,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], Make]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SchemaRow:
     """One schema; CPU times in ms, of the slowest of three rounds."""
 
     schema: str
@@ -93,7 +93,7 @@ class Row:
     verdict: str
 
 
-def measure(name: str, size: int) -> Row:
+def measure(name: str, size: int) -> SchemaRow:
     inner, make = HOSTILE[name]
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {k: v for k, v in inner.items() if k != "$defs"}}}
     schema["$defs"] = inner.get("$defs", {})
@@ -108,7 +108,7 @@ def measure(name: str, size: int) -> Row:
             found = found.run()
             child = max(child or 0.0, children() - start)
         verdict = found.code if found else "fits"
-    return Row(name, len(json.dumps(arguments)), 1e3 * here, child and 1e3 * child, verdict)
+    return SchemaRow(name, len(json.dumps(arguments)), 1e3 * here, child and 1e3 * child, verdict)
 
 
 def children() -> float:
@@ -128,7 +128,7 @@ def small(work: Callable[[], Any]) -> float:
     return statistics.median(rounds) * 1e6
 
 
-def line(row: Row) -> str:
+def line(row: SchemaRow) -> str:
     child = "-" if row.child_ms is None else f"{row.child_ms:.0f}"
     return f"| {row.schema} | {row.bytes:,} | {row.here_ms:.1f} | {child} | {row.verdict} |"
 
@@ -154,7 +154,7 @@ def main() -> None:
         print(f"\nworst of {size} bytes: {_whole(row):.0f} ms ({row.schema}), {row.here_ms:.0f} of them in the caller")
 
 
-def _whole(row: Row) -> float:
+def _whole(row: SchemaRow) -> float:
     return row.here_ms + (row.child_ms or 0.0)
 
 

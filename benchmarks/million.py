@@ -56,7 +56,7 @@ def main() -> int:
     # A copy on the server takes longer than a script should; and the load itself is not what is measured.
     options = {"busy_reply_threshold": "60000", "appendfsync": "everysec"}
     with RealServer(**options) as small, RealServer(**options) as large:
-        few, many = Bench(small), Bench(large)
+        few, many = MillionBench(small), MillionBench(large)
         few.load(FEW)
         many.load(args.records)
         os.sync()  # what the load has left to be written would be measured too
@@ -70,7 +70,7 @@ def main() -> int:
     return 0
 
 
-class Bench:
+class MillionBench:
     """The steps on one server."""
 
     def __init__(self, server: RealServer) -> None:

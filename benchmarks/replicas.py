@@ -22,14 +22,14 @@ from tests.support.wait import wait_until
 
 
 @dataclass(frozen=True)
-class Row:
+class ReplicasRow:
     """Replicas that are there, and replicas that the worker needs."""
 
     attached: int
     needed: int
 
 
-ROWS = (Row(0, 0), Row(1, 0), Row(1, 1), Row(2, 0), Row(2, 2))
+ROWS = (ReplicasRow(0, 0), ReplicasRow(1, 0), ReplicasRow(1, 1), ReplicasRow(2, 0), ReplicasRow(2, 2))
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--slots", type=int, default=32)
     args = parser.parse_args()
-    found: dict[Row, list[float]] = {row: [] for row in ROWS}
+    found: dict[ReplicasRow, list[float]] = {row: [] for row in ROWS}
     for _ in range(args.rounds):
         for row in ROWS:
             found[row].append(drain(row, args.calls, args.slots))
@@ -50,7 +50,7 @@ def main() -> int:
     return 0
 
 
-def drain(row: Row, count: int, slots: int) -> float:
+def drain(row: ReplicasRow, count: int, slots: int) -> float:
     """Fill the queue, start the worker, and measure until the last handler has run."""
     with ground() as (primary, url, path), ExitStack() as stack:
         replicas = [stack.enter_context(RealServer(repl_diskless_sync_delay="0")) for _ in range(row.attached)]

@@ -114,7 +114,7 @@ def _function(what: Any) -> Any:
     return what.__func__ if isinstance(what, classmethod | staticmethod) else what
 
 
-class _Text(str):
+class _AsIs(str):
     """An annotation as it stands in the source, without quotes."""
 
     __slots__ = ()
@@ -132,14 +132,14 @@ def _shown(name: str, what: Any) -> str:
         return f"{name}: {result}"
     parameters = [
         parameter.replace(
-            annotation=_Text(parameter.annotation) if isinstance(parameter.annotation, str) else parameter.annotation,
-            default=parameter.default if _is_plain(parameter.default) else _Text("..."),
+            annotation=_AsIs(parameter.annotation) if isinstance(parameter.annotation, str) else parameter.annotation,
+            default=parameter.default if _is_plain(parameter.default) else _AsIs("..."),
         )
         for parameter in signature.parameters.values()
         if parameter.name not in ("self", "cls") and not parameter.name.startswith("_")
     ]
     shown = signature.replace(
-        parameters=parameters, return_annotation=_Text(result) if isinstance(result, str) else result
+        parameters=parameters, return_annotation=_AsIs(result) if isinstance(result, str) else result
     )
     text = _ADDRESS.sub("...", str(shown))
     if name == "__init__":

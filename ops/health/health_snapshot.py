@@ -38,7 +38,7 @@ LATE_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class InboxHealth:
     """One tenant's inbox: entries not yet taken (None where the server cannot tell), taken and not done, and for how
     long the oldest of those has been held, ms."""
 
@@ -74,7 +74,7 @@ class HealthSnapshot:
     workers: tuple[WorkerRow, ...]
     without_worker: Mapping[str, int]
     late_leases: int
-    inboxes: tuple[Inbox, ...]
+    inboxes: tuple[InboxHealth, ...]
     user: str
     doubtful: tuple[PageRow, ...] = ()
     held: tuple[PageRow, ...] = ()
@@ -176,23 +176,25 @@ def _quarantined(connection: Connection, *, since_ms: int) -> tuple[str, ...]:
     return tuple(fields.get(b"reason", b"").decode(errors="replace") for fields in found)
 
 
-def _inboxes(connection: Connection) -> tuple[Inbox, ...]:
+def _inboxes(connection: Connection) -> tuple[InboxHealth, ...]:
     listed = connection.command("SRANDMEMBER", connection.space.inboxes, MOST_INBOXES)  # harnesses list any bytes
     return tuple(_inbox(connection, tenant) for tenant in sorted(name.decode(errors="replace") for name in listed))
 
 
-def _inbox(connection: Connection, tenant: str) -> Inbox:
+def _inbox(connection: Connection, tenant: str) -> InboxHealth:
     stream = connection.space.inbox(tenant)
     try:
         groups = connection.command("XINFO", "GROUPS", stream)
     except ResponseError:
-        return Inbox(tenant, 0, 0, 0)
+        return InboxHealth(tenant, 0, 0, 0)
     for group in groups:
         known = group if isinstance(group, dict) else dict(zip(group[::2], group[1::2], strict=True))
         if known[b"name"] == GROUP.encode():
             lag = known.get(b"lag")
-            return Inbox(tenant, None if lag is None else int(lag), int(known[b"pending"]), _held(connection, stream))
-    return Inbox(tenant, int(connection.command("XLEN", stream)), 0, 0)
+            return InboxHealth(
+                tenant, None if lag is None else int(lag), int(known[b"pending"]), _held(connection, stream)
+            )
+    return InboxHealth(tenant, int(connection.command("XLEN", stream)), 0, 0)
 
 
 def _held(connection: Connection, stream: str) -> int:

@@ -55,7 +55,7 @@ _TRANSIENT = (State.HELD, State.QUEUED, State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class ChaosCounters:
     """What the last line says."""
 
     calls: int
@@ -73,7 +73,7 @@ class Counters:
         return not self.duplicates and not self.lost and self.unknown <= self.kills * WORKERS * SLOTS
 
 
-class Harness(threading.Thread):
+class ChaosHarness(threading.Thread):
     """Submits turns, one after the other, and asks again until it has an answer."""
 
     def __init__(self, url: str, scope: str, ended: threading.Event, seed: int, *, durable: bool = False) -> None:
@@ -134,10 +134,10 @@ class Chaos:
         self._kills = 0
         self._client = Client(url, scope="chaos", namespace=NAMESPACE)
         self._harnesses = [
-            Harness(url, f"tenant-{n}/talk", self._ended, seed + n, durable=partitions) for n in range(HARNESSES)
+            ChaosHarness(url, f"tenant-{n}/talk", self._ended, seed + n, durable=partitions) for n in range(HARNESSES)
         ]
 
-    def run(self, seconds: float) -> Counters:
+    def run(self, seconds: float) -> ChaosCounters:
         """Let harnesses submit and the killer kill for so long, wait until all is at rest, and count."""
         self._client.run(publish(self._client.terms.space, crowd.specs()))
         self._workers = [self._worker(place) for place in range(WORKERS)]
@@ -208,7 +208,7 @@ class Chaos:
         moving = sum(counts.get(f"state:{state}", 0) for state in _TRANSIENT)
         return moving == 0 and counts.get("tool:unknown:reconcile", 0) == 0
 
-    def _count(self) -> Counters:
+    def _count(self) -> ChaosCounters:
         stats = self._stats()
         outcomes = [outcome for harness in self._harnesses for outcome in harness.outcomes()]
         asked = sum(len(harness.turns) for harness in self._harnesses) * len(KINDS)
@@ -219,7 +219,7 @@ class Chaos:
         doubled = [found for found in self._ledger.doubled() if found.tool not in ("read", "idempotent")]
         for found in doubled:
             print(f"doubled: {found.tool} {found.call} happened {found.times} times", file=sys.stderr)
-        return Counters(
+        return ChaosCounters(
             calls=asked,
             kills=self._kills,
             duplicates=len(doubled),

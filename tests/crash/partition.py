@@ -39,7 +39,7 @@ REST_S = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PartitionOptions:
     """What a run is to be like.
 
     Attributes:
@@ -57,7 +57,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class PartitionCounters:
     """What came of it."""
 
     calls: int = 0
@@ -68,8 +68,8 @@ class Counters:
     unknown: int = 0
     during: int = 0
 
-    def __add__(self, other: Counters) -> Counters:
-        return Counters(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: PartitionCounters) -> PartitionCounters:
+        return PartitionCounters(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
         return (
@@ -82,15 +82,15 @@ class Counters:
         return not (self.twice or self.lost or self.unrested)
 
 
-class Run:
+class PartitionRun:
     """One partition, from whole to whole."""
 
-    def __init__(self, options: Options, folder: Path) -> None:
+    def __init__(self, options: PartitionOptions, folder: Path) -> None:
         self._options = options
         self._ledger = CrashLedger.create(folder / "ledger")
         self._stack = ExitStack()
 
-    def __call__(self) -> Counters:
+    def __call__(self) -> PartitionCounters:
         options = self._options
         with self._stack:
             place = self._stack.enter_context(Divided(near=options.near, far=options.far, through=options.through))
@@ -140,7 +140,7 @@ class Run:
     def _entries(self, keys: list[str]) -> int:
         return sum(map(self._ledger.entries, keys))
 
-    def _count(self, place: Divided, keys: list[str], during: int) -> Counters:
+    def _count(self, place: Divided, keys: list[str], during: int) -> PartitionCounters:
         with Client(place.url_majority, scope="acme/1", namespace=NAMESPACE) as client:
 
             def states() -> list[object]:
@@ -151,7 +151,7 @@ class Run:
                 wait_until(lambda: not _moving(states()), REST_S)
             found = states()
         entries = [self._ledger.entries(key) for key in keys]
-        return Counters(
+        return PartitionCounters(
             calls=len(keys),
             entered=sum(map(bool, entries)),
             twice=sum(count > 1 for count in entries),
@@ -174,10 +174,10 @@ def _offset(url: str) -> int:
     return -1
 
 
-def run_once(options: Options) -> Counters:
+def run_once(options: PartitionOptions) -> PartitionCounters:
     """One partition, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="toolonce-partition-") as folder:
-        return Run(options, Path(folder))()
+        return PartitionRun(options, Path(folder))()
 
 
 def main() -> int:
@@ -194,8 +194,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1)
     args = parser.parse_args()
     near, far = int(args.two), 2 if args.go_on else 1
-    options = Options(args.seconds, args.replicas, near, far, args.through, args.go_on)
-    total = Counters()
+    options = PartitionOptions(args.seconds, args.replicas, near, far, args.through, args.go_on)
+    total = PartitionCounters()
     for number in range(1, args.runs + 1):
         counters = run_once(options)
         print(f"run {number}: {counters}", flush=True)

@@ -201,7 +201,8 @@ def test_without_luacheck_the_check_fails_and_names_the_command_that_installs_it
 
 def test_no_two_classes_of_the_project_have_one_name() -> None:
     places: dict[str, list[str]] = {}
-    for path in MODULES:
+    others = [path for folder in ("tests", "benchmarks", "scripts") for path in (ROOT / folder).rglob("*.py")]
+    for path in [*MODULES, *others]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))

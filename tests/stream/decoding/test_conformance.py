@@ -7,7 +7,7 @@ import pytest
 from tests.support.stream.transcripts import (
     CONFORMANCE,
     RECORDINGS,
-    Transcript,
+    RecordedStream,
     answer,
     decode,
     exact,
@@ -31,14 +31,14 @@ def test_the_recordings_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("transcript", EVERY)
-def test_a_transcript_in_one_piece_has_its_right_answer(transcript: Transcript) -> None:
+def test_a_transcript_in_one_piece_has_its_right_answer(transcript: RecordedStream) -> None:
     result = decode(transcript)
 
     assert exact(answer(result)) == exact(transcript.answer)
 
 
 @pytest.mark.parametrize("transcript", EVERY)
-def test_a_transcript_byte_by_byte_has_the_same_answer(transcript: Transcript) -> None:
+def test_a_transcript_byte_by_byte_has_the_same_answer(transcript: RecordedStream) -> None:
     result = decode(transcript, single_bytes(transcript.data))
 
     assert exact(answer(result)) == exact(transcript.answer)
@@ -46,7 +46,7 @@ def test_a_transcript_byte_by_byte_has_the_same_answer(transcript: Transcript) -
 
 
 @pytest.mark.parametrize("transcript", EVERY)
-def test_a_transcript_in_random_pieces_has_the_same_answer(transcript: Transcript) -> None:
+def test_a_transcript_in_random_pieces_has_the_same_answer(transcript: RecordedStream) -> None:
     result = decode(transcript, random_pieces(transcript.data, seed=transcript.key))
 
     assert exact(answer(result)) == exact(transcript.answer)

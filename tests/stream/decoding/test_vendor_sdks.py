@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, exact, transcripts
+from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, RecordedStream, decode, exact, transcripts
 from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult
 from toolonce.stream.turns.turn import Dialect
@@ -54,7 +54,7 @@ MISREAD = {
 }  # fmt: skip
 
 
-def well_formed(transcript: Transcript) -> bool:
+def well_formed(transcript: RecordedStream) -> bool:
     """Whether a proper stream ended properly, all its arguments good, and the libraries know its form."""
     name = transcript.key.split("/")[1]
     proper = transcript.kind == "stream" and transcript.end == "eof" and transcript.answer["outcome"] == "completed"
@@ -70,7 +70,7 @@ def ours(result: TurnResult) -> str:
 
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in SAME])
-def test_the_vendors_library_sees_the_same_calls(transcript: Transcript) -> None:
+def test_the_vendors_library_sees_the_same_calls(transcript: RecordedStream) -> None:
     assert ours(decode(transcript)) == exact(CALLS[transcript.dialect](transcript.data))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.stream.event_stream import event, exception
-from tests.support.stream.transcripts import CONFORMANCE, Transcript, answer, exact, transcripts
+from tests.support.stream.transcripts import CONFORMANCE, RecordedStream, answer, exact, transcripts
 from toolonce.stream import TurnDecoder, TurnResult, decode_body
 from toolonce.stream.decoding.detect import detect_dialect
 from toolonce.stream.dialects.bedrock_converse.replies import for_boto3
@@ -51,7 +51,7 @@ CALL = start(0) + delta(0, toolUse={"input": '{"a":1}'}) + stop(0)
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in RELEASED])
 @given(data=st.data())
-def test_a_flipped_byte_never_changes_a_call(transcript: Transcript, data: st.DataObject) -> None:
+def test_a_flipped_byte_never_changes_a_call(transcript: RecordedStream, data: st.DataObject) -> None:
     wrong = bytearray(transcript.data)
     wrong[data.draw(st.integers(0, len(wrong) - 1))] ^= data.draw(st.integers(1, 255))
     result = fed(bytes(wrong))
@@ -60,7 +60,7 @@ def test_a_flipped_byte_never_changes_a_call(transcript: Transcript, data: st.Da
 
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in RELEASED])
-def test_no_cut_before_the_end_of_message_stop_releases_anything(transcript: Transcript) -> None:
+def test_no_cut_before_the_end_of_message_stop_releases_anything(transcript: RecordedStream) -> None:
     whole = exact(transcript.answer["calls"])
     released = [at for at in range(len(transcript.data) + 1) if fed(transcript.data[:at]).calls]
 

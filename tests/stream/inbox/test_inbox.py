@@ -14,7 +14,7 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.store.scene import spec
 from tests.support.stream.harness import LOOK, PAY, Bench
 from tests.support.stream.inbox import Inbox
-from tests.support.stream.transcripts import CONFORMANCE, Transcript, transcripts
+from tests.support.stream.transcripts import CONFORMANCE, RecordedStream, transcripts
 from tests.support.wait import wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.states import State
@@ -160,7 +160,7 @@ BROKEN = [t for t in transcripts(CONFORMANCE) if t.answer["outcome"] in ("trunca
 
 @pytest.mark.parametrize("transcript", STREAMS[::7], ids=lambda t: t.key)
 def test_raw_bytes_of_a_provider_give_the_calls_that_are_in_them(
-    box: Inbox, consumer: Consumer, transcript: Transcript
+    box: Inbox, consumer: Consumer, transcript: RecordedStream
 ) -> None:
     entry = box.add(scope="talk", turn="1", **body_fields(transcript))
     consumer.step(0.01)
@@ -174,7 +174,7 @@ def test_raw_bytes_of_a_provider_give_the_calls_that_are_in_them(
 
 @pytest.mark.parametrize("transcript", BROKEN[::9], ids=lambda t: t.key)
 def test_a_turn_that_did_not_end_properly_is_quarantined_and_runs_nothing(
-    box: Inbox, consumer: Consumer, transcript: Transcript
+    box: Inbox, consumer: Consumer, transcript: RecordedStream
 ) -> None:
     entry = box.add(scope="talk", turn="1", **body_fields(transcript))
     consumer.step(0.01)
@@ -185,7 +185,7 @@ def test_a_turn_that_did_not_end_properly_is_quarantined_and_runs_nothing(
     assert box.bench.admitted == 0
 
 
-def body_fields(transcript: Transcript) -> dict[str, Any]:
+def body_fields(transcript: RecordedStream) -> dict[str, Any]:
     streamed = "0" if transcript.kind == "body" else "1"
     return {"body": transcript.data, "dialect": transcript.dialect, "streamed": streamed}
 

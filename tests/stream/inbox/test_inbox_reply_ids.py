@@ -59,7 +59,9 @@ def test_an_entry_that_comes_again_is_told_the_same_ids(box: Inbox, stage: str) 
     assert told(box, again) == told(box, entries[1])
 
 
-def test_a_call_found_by_its_intent_and_a_conflict_are_told_under_the_ids_of_their_own_entries(box: Inbox) -> None:
+def test_a_call_found_by_its_intent_and_a_conflict_are_told_under_the_ids_of_their_own_entries(
+    box: Inbox,
+) -> None:
     first = submit(box, "1", 1, intent={"0": "step"})
     found = submit(box, "2", 1, intent={"0": "step"})
     conflict = submit(box, "3", 2, intent={"0": "step"})

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.stream.feeding import Frame, decoded
 from tests.support.stream.provider_rules import refusal
-from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, Transcript, decode, transcripts
+from tests.support.stream.transcripts import CONFORMANCE, RECORDINGS, RecordedStream, decode, transcripts
 from tests.support.stream.turns import outcomes, request
 from toolonce.stream.harness.history import history, replies
 from toolonce.stream.harness.submission import asked
@@ -19,17 +19,17 @@ EVERY = [(t.key, t) for t in transcripts(CONFORMANCE)]
 EVERY += [(f"recorded/{t.key}", t) for t in transcripts(RECORDINGS)]
 
 
-def ids_of(transcript: Transcript) -> list[str | None]:
+def ids_of(transcript: RecordedStream) -> list[str | None]:
     return [call["call_id"] for call in (*transcript.answer["calls"], *transcript.answer["rejected"])]
 
 
-def chosen(keep: Callable[[Transcript], object]) -> pytest.MarkDecorator:
+def chosen(keep: Callable[[RecordedStream], object]) -> pytest.MarkDecorator:
     kept = [pytest.param(transcript, id=key) for key, transcript in EVERY if keep(transcript)]
     return pytest.mark.parametrize("transcript", kept)
 
 
 @chosen(lambda t: t.answer["outcome"] == "completed")
-def test_the_history_after_a_completed_turn_is_taken_by_every_provider(transcript: Transcript) -> None:
+def test_the_history_after_a_completed_turn_is_taken_by_every_provider(transcript: RecordedStream) -> None:
     turn = decode(transcript)
 
     for dialect in DIALECTS:
@@ -40,21 +40,21 @@ def test_the_history_after_a_completed_turn_is_taken_by_every_provider(transcrip
 
 
 @chosen(lambda t: t.answer["outcome"] == "paused")
-def test_a_paused_turn_goes_back_as_it_came(transcript: Transcript) -> None:
+def test_a_paused_turn_goes_back_as_it_came(transcript: RecordedStream) -> None:
     turn = decode(transcript)
 
     assert history(turn, turn.dialect) == [{"role": "assistant", "content": list(turn.assistant)}]
 
 
 @chosen(lambda t: t.answer["outcome"] not in ("completed", "paused"))
-def test_any_other_turn_leaves_the_history_as_it_was(transcript: Transcript) -> None:
+def test_any_other_turn_leaves_the_history_as_it_was(transcript: RecordedStream) -> None:
     turn = decode(transcript)
 
     assert [history(turn, dialect) for dialect in DIALECTS] == [[]] * len(DIALECTS)
 
 
 @chosen(lambda t: ids_of(t) and all(ids_of(t)) and len(set(ids_of(t))) == len(ids_of(t)))
-def test_ids_that_a_provider_made_and_takes_go_back_to_it_untouched(transcript: Transcript) -> None:
+def test_ids_that_a_provider_made_and_takes_go_back_to_it_untouched(transcript: RecordedStream) -> None:
     turn = decode(transcript)
 
     sent = json.dumps(history(turn, turn.dialect)) + json.dumps(replies(outcomes(turn), turn.dialect, turn_id="t"))

@@ -15,7 +15,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tests.support.stream.provider_server import ProviderServer
-from tests.support.stream.transcripts import CONFORMANCE, Transcript, decode, transcripts
+from tests.support.stream.transcripts import CONFORMANCE, RecordedStream, decode, transcripts
 from tests.support.stream.turns import Asked, outcomes, request, turn
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.parts import FilePart, ImagePart, JsonPart, Parts, TextPart
@@ -218,7 +218,7 @@ COMPLETED = [t for t in transcripts(CONFORMANCE) if t.answer["outcome"] == "comp
     "transcript",
     [pytest.param(t, id=t.key) for t in COMPLETED if t.key.split("/")[1] not in BEYOND_TYPES],
 )
-def test_the_libraries_types_take_the_history_after_every_transcript(transcript: Transcript) -> None:
+def test_the_libraries_types_take_the_history_after_every_transcript(transcript: RecordedStream) -> None:
     made = decode(transcript)
     messages = [*history(made, made.dialect), *replies(outcomes(made, value=1), made.dialect, turn_id="t")]
 

@@ -24,7 +24,7 @@ SOON = Retry(attempts=3, wait=wait_fixed(0.02))
 tools = Registry()
 
 
-class Ledger:
+class EffectsFile:
     """The effects, read by tests and written by tools, in whatever process they are."""
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,7 @@ class Ledger:
 
 def effect(line: str) -> None:
     """Happen, once per line written."""
-    handle = os.open(Ledger.current(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    handle = os.open(EffectsFile.current(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(handle, f"{line}\n".encode())
     finally:
@@ -57,7 +57,7 @@ def effect(line: str) -> None:
 
 
 def gate(name: str) -> Path:
-    return Ledger.current().parent / f"gate-{name}"
+    return EffectsFile.current().parent / f"gate-{name}"
 
 
 def pass_gate(name: str, timeout: float = PATIENCE_SECONDS) -> None:
@@ -351,7 +351,7 @@ def put_again(what: str) -> str:
 @put_again.reconcile
 def _was_put(what: str) -> str:
     effect(f"asked {what}")
-    if f"put {what}" not in Ledger(Ledger.current()).lines("put"):
+    if f"put {what}" not in EffectsFile(EffectsFile.current()).lines("put"):
         raise DidNotHappen("not in the ledger")
     return what
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.processes.processes import Child
-from tests.support.processes.tools_under_test import VARIABLE, Ledger, tools
+from tests.support.processes.tools_under_test import VARIABLE, EffectsFile, tools
 from tests.support.wait import PATIENCE_SECONDS, wait_until
 from toolonce.store.connections.connection import Connection
 from toolonce.store.crashpoints import VARIABLE as CRASH_VARIABLE
@@ -37,7 +37,7 @@ class Site:
     def __init__(self, url: str, namespace: str, folder: Path) -> None:
         self.url = url
         self.namespace = namespace
-        self.ledger = Ledger(folder / "ledger")
+        self.ledger = EffectsFile(folder / "ledger")
         self.connection = Connection(url, namespace=namespace)
         self.client = Client(url, scope="tenant-1/talk-1", namespace=namespace)
         self.publish(tools)

@@ -16,20 +16,20 @@ from typing import Any
 Body = dict[str, Any]
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The provider's 400."""
 
 
 def demand(condition: object, refusal: str) -> None:
     if not condition:
-        raise Refused(refusal)
+        raise RequestRefused(refusal)
 
 
 def refusal(dialect: str, body: Body) -> str | None:
     """What is wrong with the request; None where nothing is."""
     try:
         _RULES[dialect](body)
-    except Refused as error:
+    except RequestRefused as error:
         return str(error)
     return None
 
@@ -210,7 +210,7 @@ def _object_text(text: str) -> None:
     try:
         demand(isinstance(json.loads(text), dict), "arguments: not a JSON object")
     except ValueError:
-        raise Refused("arguments: invalid JSON") from None
+        raise RequestRefused("arguments: invalid JSON") from None
 
 
 _RULES: dict[str, Callable[[Body], None]] = {

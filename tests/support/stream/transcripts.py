@@ -21,7 +21,7 @@ RECORDINGS = Path(os.environ.get("TOOLONCE_RECORDINGS") or ROOT.parent / "shared
 
 
 @dataclass(frozen=True)
-class Transcript:
+class RecordedStream:
     """One stream or body with its right answer, in the words of the conformance README."""
 
     key: str
@@ -35,7 +35,7 @@ class Transcript:
         return spec_of(self.key.split("/")[0]).name
 
 
-def transcripts(folder: Path) -> list[Transcript]:
+def transcripts(folder: Path) -> list[RecordedStream]:
     """Every transcript of a folder that has an ``expected.json``; none where there is no folder."""
     if not (folder / "expected.json").exists():
         return []
@@ -43,15 +43,15 @@ def transcripts(folder: Path) -> list[Transcript]:
     return [_transcript(folder, key, want) for key, want in expected.items()]
 
 
-def _transcript(folder: Path, key: str, want: dict[str, Any]) -> Transcript:
+def _transcript(folder: Path, key: str, want: dict[str, Any]) -> RecordedStream:
     kind = want.get("kind", "stream")
     usual = f"{key}{'.json' if kind == 'body' else '.sse'}"
     data = (folder / want.get("file", usual)).read_bytes()
     answer = {name: want[name] for name in ("outcome", "calls", "rejected", "text")}
-    return Transcript(key, data, kind, want.get("end", "eof"), answer)
+    return RecordedStream(key, data, kind, want.get("end", "eof"), answer)
 
 
-def decode(transcript: Transcript, pieces: Iterable[bytes] | None = None) -> TurnResult:
+def decode(transcript: RecordedStream, pieces: Iterable[bytes] | None = None) -> TurnResult:
     """The result for a transcript, fed in these pieces (default: as one)."""
     if transcript.kind == "body":
         return decode_body(transcript.data, transcript.dialect)

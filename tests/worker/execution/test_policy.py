@@ -168,7 +168,7 @@ def test_a_late_word_is_a_value_or_a_failure_of_its_own_and_nothing_else(kind: K
     assert (ending.state if ending else None) is expected
 
 
-class Refused(Exception):
+class GatewayBusy(Exception):
     """A tool's own word for "nothing happened"."""
 
 
@@ -177,7 +177,7 @@ class Refused(Exception):
     [
         (ToolError("no"), Kind.TOOL_ERROR),
         (NotStarted(), Kind.NOT_STARTED),
-        (Refused("busy"), Kind.NOT_STARTED),
+        (GatewayBusy("busy"), Kind.NOT_STARTED),
         (CancelRequested(), Kind.CANCELLED),
         (LeaseLost(), Kind.LEASE_LOST),
         (ValueError("x"), Kind.RAISED),
@@ -190,7 +190,7 @@ class Refused(Exception):
     ids=repr,
 )
 def test_every_exception_means_something(error: BaseException, kind: Kind) -> None:
-    assert classify(error, (Refused,)).kind is kind
+    assert classify(error, (GatewayBusy,)).kind is kind
 
 
 def test_words_of_an_exception_are_one_line_of_bounded_length() -> None:

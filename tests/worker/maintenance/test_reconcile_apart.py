@@ -21,7 +21,7 @@ from toolonce.worker.maintenance.process_identity import ENDED, identity, is_gon
 HOLD = threading.Event()
 
 
-class Strange(BaseException):
+class StrayInterrupt(BaseException):
     """None that anybody expects."""
 
 
@@ -38,7 +38,7 @@ def begin(call: Call) -> Any:
 
 
 def stop(call: Call) -> Any:
-    raise Strange
+    raise StrayInterrupt
 
 
 def interrupt(call: Call) -> Any:

@@ -25,7 +25,7 @@ from toolonce.worker.tools.authorize import Hook, Rules, consult
 from toolonce.worker.tools.errors import BadTool
 
 
-class Ledger:
+class PayingTool:
     """A tool that pays, and its effects in a file."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
@@ -172,7 +172,7 @@ def test_the_documented_answers_permit_awaited_or_not(said: Any) -> None:
 @pytest.mark.parametrize("name", ["async function", "object with an async __call__", "Ask", "'deny'", "SystemExit"])
 def test_a_worker_runs_nothing_that_its_hook_did_not_permit(site: Site, tmp_path: Path, name: str) -> None:
     """Faults 2."""
-    ledger = Ledger(tmp_path)
+    ledger = PayingTool(tmp_path)
     ledger.registry.authorize(DENYING[name])
 
     with site.worker_here(ledger.registry):
@@ -185,7 +185,7 @@ def test_a_worker_runs_nothing_that_its_hook_did_not_permit(site: Site, tmp_path
 
 def test_an_async_hook_runs_where_the_async_tools_run(site: Site, tmp_path: Path) -> None:
     """Faults 2: what it shares with them, such as a connection, belongs to one event loop."""
-    ledger, loops = Ledger(tmp_path), []
+    ledger, loops = PayingTool(tmp_path), []
 
     @ledger.registry.tool
     async def look() -> None:
@@ -210,7 +210,7 @@ def test_what_a_hook_changes_in_its_arguments_changes_nothing_that_runs(
     site: Site, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     """Faults 2: else something else would run than what a person approved."""
-    ledger = Ledger(tmp_path, **options)
+    ledger = PayingTool(tmp_path, **options)
 
     @ledger.registry.authorize
     def masks(call: Call, arguments: dict[str, Any]) -> None:
@@ -243,7 +243,7 @@ def test_arguments_of_a_type_that_cannot_be_copied_are_still_shown_to_the_hook_a
 
 def test_a_tool_that_leaves_its_approval_to_a_hook_starts_with_one_only(tmp_path: Path) -> None:
     """Faults 2."""
-    ledger = Ledger(tmp_path, approval="hook")
+    ledger = PayingTool(tmp_path, approval="hook")
     outer = Registry()
     outer.include(ledger.registry)
 
@@ -279,7 +279,7 @@ def test_toolonce_work_does_not_start_without_the_hook_that_a_tool_needs(
 
 def test_even_a_worker_that_was_started_past_the_check_runs_no_such_tool(site: Site, tmp_path: Path) -> None:
     """Faults 2."""
-    ledger = Ledger(tmp_path, approval="hook")
+    ledger = PayingTool(tmp_path, approval="hook")
     with site.worker_here(ledger.registry):
         site.wait_for(site.submit("pay", **ARGUMENTS), State.REFUSED)
     assert ledger.effects == []
@@ -334,7 +334,7 @@ def test_a_tool_that_is_taken_by_another_registry_keeps_its_hook(
 
 def test_the_test_kit_asks_the_hook_as_a_worker_does(tmp_path: Path) -> None:
     """Faults 2."""
-    ledger = Ledger(tmp_path)
+    ledger = PayingTool(tmp_path)
 
     @ledger.registry.authorize
     async def rules(call: Call, arguments: dict[str, Any]) -> Any:

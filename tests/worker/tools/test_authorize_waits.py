@@ -17,7 +17,7 @@ from toolonce.worker import Call, Registry
 from toolonce.worker.tools.errors import CancelRequested
 
 
-class Till:
+class OwnTill:
     """A tool that pays, and one that looks; effects go to a file."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,13 +44,13 @@ class Till:
 
 
 @pytest.fixture
-def till(tmp_path: Path) -> Iterator[Till]:
-    till = Till(tmp_path)
+def till(tmp_path: Path) -> Iterator[OwnTill]:
+    till = OwnTill(tmp_path)
     yield till
     till.free.set()
 
 
-def test_a_hook_that_hangs_denies_at_the_run_limit_and_holds_no_slot(site: Site, till: Till) -> None:
+def test_a_hook_that_hangs_denies_at_the_run_limit_and_holds_no_slot(site: Site, till: OwnTill) -> None:
     """Faults 2: what it says later lets nothing run."""
     returned = threading.Event()
 
@@ -74,7 +74,9 @@ def test_a_hook_that_hangs_denies_at_the_run_limit_and_holds_no_slot(site: Site,
 
 
 @pytest.mark.parametrize("tool", ["look", "wire"])
-def test_a_stop_that_comes_while_the_hook_is_asked_is_heard_before_the_entry(site: Site, till: Till, tool: str) -> None:
+def test_a_stop_that_comes_while_the_hook_is_asked_is_heard_before_the_entry(
+    site: Site, till: OwnTill, tool: str
+) -> None:
     def is_stopped(call: Call) -> bool:
         try:
             call.check_lease()
@@ -101,7 +103,7 @@ def test_a_stop_that_comes_while_the_hook_is_asked_is_heard_before_the_entry(sit
 
 @pytest.mark.parametrize("is_inside", [True, False])
 def test_a_worker_that_leaves_a_handler_inside_does_not_say_that_it_has_ended(
-    site: Site, till: Till, is_inside: bool
+    site: Site, till: OwnTill, is_inside: bool
 ) -> None:
     """Faults 10: until the process is gone, that handler may have its effect; "not there" must not run it again."""
 

@@ -31,7 +31,7 @@ def site(redis_server: RealServer, namespace: str, tmp_path: Path, monkeypatch: 
     opened.close()
 
 
-class Hostile(Exception):
+class UnprintableError(Exception):
     def __str__(self) -> str:
         raise RuntimeError
 
@@ -52,7 +52,7 @@ DETAILS: dict[str, tuple[Any, Any]] = {
     "names": ({1: "a", None: "b"}, {"1": "a", "None": "b"}),
     "a list": ([1, NAN], {"details": [1, "NaN"]}),
     "a text": ("why", {"details": "why"}),
-    "hostile": ({"e": Hostile()}, {"e": "(its text cannot be read)"}),
+    "hostile": ({"e": UnprintableError()}, {"e": "(its text cannot be read)"}),
 }
 
 
@@ -96,10 +96,10 @@ def test_details_of_any_depth_come_to_rest_and_are_read_by_the_scripts(site: Sit
         lambda call: call.progress(0.5, HALF),
         lambda call: call.progress(NAN, "half"),
         lambda call: call.progress(1.0000001),
-        lambda call: call.progress(-0.1, Hostile()),
+        lambda call: call.progress(-0.1, UnprintableError()),
         lambda call: call.progress("most of it"),
         lambda call: call.logger.warning("%s %s", HALF),
-        lambda call: call.logger.warning("%s", Hostile()),
+        lambda call: call.logger.warning("%s", UnprintableError()),
         lambda call: call.logger.warning(HALF, extra={"reason": HALF}),
     ],
 )

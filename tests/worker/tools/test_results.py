@@ -27,7 +27,7 @@ class Model(BaseModel):
 
 
 @dataclass
-class Row:
+class DatedRow:
     day: date
 
 
@@ -50,7 +50,7 @@ def test_json_is_stored_exactly_and_unmarked(value: Any) -> None:
     ("value", "stored"),
     [
         (Model(price=Decimal("1.10")), {"price": "1.10"}),
-        (Row(date(2030, 1, 2)), {"day": "2030-01-02"}),
+        (DatedRow(date(2030, 1, 2)), {"day": "2030-01-02"}),
         (Colour.RED, "red"),
         ((1, 2), [1, 2]),
         (Parts((TextPart("a"),)), {"$parts": [{"type": "text", "text": "a"}]}),
@@ -63,7 +63,7 @@ def test_types_with_a_json_form_are_stored_in_it_unmarked(value: Any, stored: An
     assert (json.loads(text), marks) == (stored, "")
 
 
-class Hostile:
+class Unprintable:
     def __repr__(self) -> str:
         raise RuntimeError
 
@@ -73,7 +73,19 @@ CYCLE += [CYCLE, CYCLE]
 
 
 @pytest.mark.parametrize(
-    "value", [float("nan"), [float("inf")], {1, 2}, b"\xff", object(), Hostile(), [Hostile()], CYCLE, "\ud800", int]
+    "value",
+    [
+        float("nan"),
+        [float("inf")],
+        {1, 2},
+        b"\xff",
+        object(),
+        Unprintable(),
+        [Unprintable()],
+        CYCLE,
+        "\ud800",
+        int,
+    ],
 )
 def test_what_is_no_json_is_a_success_with_a_mark(value: Any) -> None:
     text, marks = encode(value)

@@ -15,14 +15,14 @@ from toolonce.worker.tools.errors import BadTool
 from toolonce.worker.tools.signature import read_signature
 
 
-class Line(BaseModel):
+class Item(BaseModel):
     item: str
     cents: int
 
 
 def create_invoice(
     customer: str,
-    lines: list[Line],
+    lines: list[Item],
     due: date | None = None,
     schema: Annotated[int, Field(ge=1, description="its own words")] = 1,
     *,
@@ -66,7 +66,12 @@ def test_arguments_become_values_of_the_annotated_types() -> None:
 
     bound = read_signature(create_invoice).bind(given)
 
-    assert bound == {"customer": "a", "lines": [Line(item="x", cents=2**70)], "due": date(2030, 1, 2), "schema": 1}
+    assert bound == {
+        "customer": "a",
+        "lines": [Item(item="x", cents=2**70)],
+        "due": date(2030, 1, 2),
+        "schema": 1,
+    }
 
 
 def test_the_schema_coerces_nothing() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes.command_line import CommandLine
-from tests.support.stream.transcripts import CONFORMANCE, Transcript, transcripts
+from tests.support.stream.transcripts import CONFORMANCE, RecordedStream, transcripts
 
 SOME = [t for t in transcripts(CONFORMANCE) if t.end == "eof"][::9]
 
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in SOME])
-def test_any_stream_or_body_is_shown_as_json(toolonce: CommandLine, tmp_path: Path, transcript: Transcript) -> None:
+def test_any_stream_or_body_is_shown_as_json(toolonce: CommandLine, tmp_path: Path, transcript: RecordedStream) -> None:
     path = tmp_path / "turn"
     path.write_bytes(transcript.data)
     said = toolonce("decode", "--json", "--dialect", transcript.dialect, str(path), place=[])
