@@ -1,4 +1,4 @@
-"""What costs much to judge holds up its own caller only, and is refused beyond the fixed number of steps."""
+"""Arguments that are costly to validate delay only the caller that submits them; beyond a bound they are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators type about a call: stored as text, and free of the call's secrets where the keys are at hand."""
+"""The reason that an operator gives is stored as text, without the secrets of the call where keys are configured."""
 
 from __future__ import annotations
 
