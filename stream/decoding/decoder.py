@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..dialects.table import TOKEN_FIELDS, dialect_of, spec_of
 from ..turns.drafts import Draft
 from ..turns.errors import DecoderClosed, NotOffered, StreamMisuse, UnknownDialect
-from ..turns.log import tell_turn
+from ..turns.log import log_turn
 from ..turns.reader import Frame
 from ..turns.turn import Dialect, TurnResult
 from ..turns.turn_builder import OpenTurn
@@ -260,7 +260,7 @@ class TurnDecoder:
             self._turn.looks_like = "one JSON document (decode_body)"
         elif self._looks_left == LOOK_AT:
             self._detect()
-        self._result = tell_turn(decide_turn(self._reader, broken=broken, bytes_seen=self._bytes_seen))
+        self._result = log_turn(decide_turn(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)
         return self._result

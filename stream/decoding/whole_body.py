@@ -6,7 +6,7 @@ Decides what a document is before a dialect reads it. Must not know one dialect'
 from __future__ import annotations
 
 from ..dialects.table import TOKEN_FIELDS, dialect_of, spec_of
-from ..turns.log import tell_turn
+from ..turns.log import log_turn
 from ..turns.reader import DialectReader
 from ..turns.turn import Dialect, TurnResult
 from ..turns.turn_builder import OpenTurn
@@ -38,7 +38,7 @@ def decode_body(
         _read(reader, data)
     except LimitPassed as passed:
         turn.limit = passed.args[0]
-    return tell_turn(decide_turn(reader, broken=False, bytes_seen=len(data)))
+    return log_turn(decide_turn(reader, broken=False, bytes_seen=len(data)))
 
 
 def _read(reader: DialectReader, body: bytes) -> None:

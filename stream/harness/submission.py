@@ -28,9 +28,8 @@ from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable
 from .admission_rules import AdmissionRules, RequestedCall
-from .log import tell_answers
 from .queue_limits import DEFAULTS
-from .tracing import traceparent
+from .telemetry import log_answers, traceparent
 
 _JUDGED_MOST = 50
 """Judgements of one submission whose specs change under its hands; each is a round trip or two."""
@@ -227,7 +226,7 @@ class Submitting:
             known = yield from self._admit(found, known, cache)
         self.terms.watermark.note_all(known)
         outcomes = _in_places(known, self.calls)
-        tell_answers(self.terms.scope, self.turn_id, outcomes)
+        log_answers(self.terms.scope, self.turn_id, outcomes)
         return outcomes
 
     def _admit(

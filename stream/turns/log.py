@@ -14,7 +14,7 @@ _LOG = logging.getLogger("toolonce.stream")
 _GOOD = ("completed", "paused")
 
 
-def tell_turn(result: TurnResult) -> TurnResult:
+def log_turn(result: TurnResult) -> TurnResult:
     """Log a turn that ended badly: it gives no calls, and the provider bills it all the same."""
     if result.outcome not in _GOOD:
         reason = result.diagnostics[0] if result.diagnostics else (result.stop or "no reason given")
