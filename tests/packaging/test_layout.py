@@ -180,6 +180,17 @@ def test_the_map_names_every_module_and_nothing_that_is_gone() -> None:
     assert {name for name in named if not (ROOT / name).exists()} == set(), "named, but not there"
 
 
+def test_the_path_from_the_queue_to_the_handler_is_at_most_15_files_that_are_there() -> None:
+    _, _, path = MAP.read_text().partition("### The path of a call, file by file\n")
+    listed = re.findall(r"^(\d+)\. `([\w/.]+)`", path.partition("\n### ")[0], re.MULTILINE)
+    files = [file for _, file in listed]
+
+    assert [int(number) for number, _ in listed] == [*range(1, len(listed) + 1)]
+    assert 0 < len(set(files)) == len(files) <= 15
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert (files[0], files[-1]) == ("worker/runtime/slots.py", "worker/execution/invoke.py")
+
+
 def test_lua_that_uses_a_name_nobody_defined_is_complained_about() -> None:
     luacheck = shutil.which("luacheck")
     if luacheck is None:

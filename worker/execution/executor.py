@@ -51,19 +51,16 @@ class Executor:
         self._wait = wait
 
     def execute(self, session: RunSession, sends: OperationRunner) -> None:
-        """Bring a claimed run to its end, whatever that is.
+        """Bring a claimed run, whose session was entered, to its end, whatever that is.
 
         Raises:
             Abandoned: the handler, or the hook, overran the limit and this thread was replaced; it has to end.
         """
-        try:
-            if session.durable:
-                self._carry_out(session, sends)
-            else:
-                is_mutating = session.run.effect is Effect.MUTATING
-                self._close(session, _AWAITS_REPLICAS if is_mutating else GiveBack(""), sends)
-        finally:
-            session.let_go()  # whatever happened here: a lease that nobody works under must run out
+        if session.durable:
+            self._carry_out(session, sends)
+        else:
+            is_mutating = session.run.effect is Effect.MUTATING
+            self._close(session, _AWAITS_REPLICAS if is_mutating else GiveBack(""), sends)
 
     def _carry_out(self, session: RunSession, sends: OperationRunner) -> None:
         ready = self._prepare(session.run)

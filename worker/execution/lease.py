@@ -82,9 +82,8 @@ class Leases(ThreadService):
         """Someone says that there is something to hear: renew now."""
         self._bell.set()
 
-    def keep(self, run: Run, asked_at: float) -> LeaseHandle:
-        """Keep this run's lease from now on; `asked_at` is the monotonic time at which its claim was sent."""
-        lease = LeaseHandle(run, asked_at)
+    def keep(self, lease: LeaseHandle) -> LeaseHandle:
+        """Keep this lease from now on, until it is dropped."""
         self._kept.add(lease)
         return lease
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from redis.exceptions import RedisError
 
@@ -41,7 +41,7 @@ from ...store.operations.runs import (
 from ..tools.errors import NotStarted
 from ..tools.handler_result import told
 from .counters import Counters
-from .lease import Leases
+from .lease import LeaseHandle, Leases
 from .persist import OperationRunner, Persistence
 from .replicas import Replicas
 
@@ -65,8 +65,9 @@ class WorkerContext:
 
 
 class RunSession:
-    """The right to run one call: its fence, its lease, and all that is written under them. It is also the
-    `call.CallChannel` of its handler; any thread of the handler may use that part.
+    """The right to run one call: its fence, its lease, and all that is written under them. Entered as a context it
+    keeps the lease; whoever has claimed enters it at once. It is also the `call.CallChannel` of its handler; any thread
+    of the handler may use that part.
 
     Attributes:
         lease: the lease that is renewed while this run is at work.
@@ -82,7 +83,7 @@ class RunSession:
         self._context = context
         self._closed = False
         self._confirmed = False
-        self.lease = context.leases.keep(run, asked_at)
+        self.lease = LeaseHandle(run, asked_at)
         self.secrets: Secrets = NO_SECRETS
         self.durable = durable
         self.is_remembered = durable
@@ -115,6 +116,15 @@ class RunSession:
         session = cls(context, run, asked_at, durable=enough)
         session.is_remembered = enough and not short
         return session
+
+    def __enter__(self) -> Self:
+        """Keep its lease. Nothing that happens inside can leave behind a lease that is renewed and that nobody works
+        under; before, a lease runs out by itself."""
+        self._context.leases.keep(self.lease)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.let_go()
 
     @property
     def run(self) -> Run:

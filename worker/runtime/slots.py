@@ -154,10 +154,10 @@ class Slots:
         if isinstance(session, NotRun):
             self._not_run(delivery, session)
             return
-        if session.is_remembered:
-            self._watermark.note(session.run.fence)
-        reach("after_claim")
-        with working_on(session.run):
+        with session, working_on(session.run):
+            if session.is_remembered:
+                self._watermark.note(session.run.fence)
+            reach("after_claim")
             self.executor.execute(session, link)
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:

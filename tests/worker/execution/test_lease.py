@@ -26,7 +26,7 @@ def claimed(site: Site) -> Run:
 
 def settled_while_it_is_held(site: Site, leases: Leases) -> LeaseHandle:
     run = claimed(site)
-    lease = leases.keep(run, time.monotonic())
+    lease = leases.keep(LeaseHandle(run, time.monotonic()))
     site.connection.run(settle(site.connection.space, run, Ending(State.SUCCEEDED, "1")))
     return lease
 
@@ -53,7 +53,7 @@ def test_renewals_go_on_after_a_server_has_refused_them(
     site = Site(own_server.url, "leases", tmp_path)
     run = claimed(site)
     leases = Leases(site.connection, 300)
-    lease = leases.keep(run, time.monotonic())
+    lease = leases.keep(LeaseHandle(run, time.monotonic()))
     leases.start()
     try:
         site.connection.command("CONFIG", "SET", "min-replicas-to-write", "1")
@@ -72,7 +72,7 @@ def test_a_lease_that_nobody_confirms_is_lost_once_it_has_passed(own_server: Rea
     """faults 8: the last answer, from before the store went away, says nothing about now."""
     site = Site(own_server.url, "leases", tmp_path)
     leases = Leases(site.connection, 300)
-    lease = leases.keep(claimed(site), time.monotonic())
+    lease = leases.keep(LeaseHandle(claimed(site), time.monotonic()))
     try:
         own_server.pause()
         heard_at_once = leases.check(lease)
@@ -89,7 +89,7 @@ def test_a_lease_that_nobody_confirms_is_lost_once_it_has_passed(own_server: Rea
 def test_the_answer_to_an_earlier_question_does_not_undo_a_later_one(site: Site) -> None:
     """faults 8: a renewal that was on its way when the lease went over to someone else."""
     leases = Leases(site.connection, 60_000)
-    lease = leases.keep(claimed(site), time.monotonic())
+    lease = leases.keep(LeaseHandle(claimed(site), time.monotonic()))
     site.connection.run(settle(site.connection.space, lease.run, Ending(State.SUCCEEDED, "1")))
     earlier = time.monotonic()
 
@@ -102,7 +102,7 @@ def test_the_answer_to_an_earlier_question_does_not_undo_a_later_one(site: Site)
 def test_a_stop_is_heard_by_the_renewal_alone_however_long_the_lease(site: Site) -> None:
     """faults 8: the word that announces a stop may be lost; a lease of an hour is renewed often enough all the same."""
     leases = Leases(site.connection, 3_600_000)
-    lease = leases.keep(claimed(site), time.monotonic())
+    lease = leases.keep(LeaseHandle(claimed(site), time.monotonic()))
     leases.start()
     try:
         site.connection.run(cancel(site.connection.space, Expected(lease.run.call), Actor("ann", "changed my mind")))

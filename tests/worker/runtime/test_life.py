@@ -19,6 +19,7 @@ from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.model.states import State
 from toolonce.worker import Registry
+from toolonce.worker.maintenance.fence_watermark import ConfirmedWatermark
 from toolonce.worker.runtime.preflight import check_start
 from toolonce.worker.runtime.process import Options, Process
 from toolonce.worker.runtime.signals import Signals
@@ -157,6 +158,28 @@ def test_a_burst_worker_ends_when_all_its_queues_are_empty(site: Site) -> None:
     assert worker.live(Signals()) == 0
 
     assert sorted(ran) == ["a", "b", "c", "c"]
+
+
+def test_no_lease_is_kept_for_a_claim_whose_slot_fails_before_its_handler(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G7: else the worker would renew the lease of a call that nobody runs, for as long as it lives."""
+    registry, noted = Registry(), []
+    registry.tool(name="look", effect="read")(lambda: None)
+
+    def note(self: ConfirmedWatermark, fence: int) -> None:
+        noted.append(fence)
+        if len(noted) == 1:
+            raise MemoryError("no memory between the claim and the handler")
+
+    monkeypatch.setattr(ConfirmedWatermark, "note", note)
+    monkeypatch.setattr(ConfirmedWatermark, "compare", lambda self, connection: True)
+    site.publish(registry)
+    key = site.submit("look")
+    with site.worker_here(registry):
+        site.wait_for(key, State.SUCCEEDED)
+
+    assert len(noted) == 2
 
 
 def test_two_workers_of_one_name_do_not_keep_each_other_out(site: Site) -> None:
