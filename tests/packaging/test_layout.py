@@ -191,6 +191,27 @@ def test_the_path_from_the_queue_to_the_handler_is_at_most_15_files_that_are_the
     assert (files[0], files[-1]) == ("worker/runtime/slots.py", "worker/execution/invoke.py")
 
 
+WRITES_OF_A_RUN = {
+    "begin": "run_session", "claim": "run_session", "declare": "run_session", "defer_reconcile": "lease",
+    "interrupt": "run_session", "progress": "run_session", "release": "run_session", "renew": "lease",
+    "retry_later": "run_session", "retry_not_started": "run_session", "settle": "replicas",
+}  # fmt: skip
+
+
+def test_each_write_under_a_fence_is_sent_from_one_module() -> None:
+    """G1: the session of a run sends them, with the two helpers that its head names."""
+    senders = {
+        (alias.name, path.stem)
+        for path in (ROOT / "worker").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("operations.runs")
+        for alias in node.names
+        if alias.name[0].islower()
+    }
+
+    assert senders == set(WRITES_OF_A_RUN.items())
+
+
 def test_lua_that_uses_a_name_nobody_defined_is_complained_about() -> None:
     luacheck = shutil.which("luacheck")
     if luacheck is None:
