@@ -65,7 +65,7 @@ def test_a_worker_whose_clock_is_wrong_takes_nothing_over_and_delays_nothing(sit
             record = site.wait_for(key, State.UNKNOWN)  # dead, and that is noticed too
             site.wait_for(site.submit("refuse_first", what="y"), State.SUCCEEDED)  # a retry becomes due
 
-    assert record.stored["attempt"] == "1"
+    assert record.fields.attempt == 1
     assert site.ledger.count("put x") == 1
 
 
@@ -139,7 +139,7 @@ def test_a_sweeper_that_was_stopped_mends_nothing_twice(site: Site, nursery: Nur
             stopped.drain()
             site.wait_for(site.submit("put", what="after"), State.SUCCEEDED)
 
-    assert site.record(key).stored["attempt"] == "2"
+    assert site.record(key).fields.attempt == 2
     assert site.ledger.count("look x") == 2
     assert site.stats().balanced
 
@@ -150,7 +150,7 @@ def test_a_lease_lives_without_its_workers_registration(site: Site) -> None:
         key = site.submit("put_and_wait", what="x")
         wait_until(lambda: site.ledger.count("put x"), description="the effect")
         first = site.record(key)
-        site.connection.command("DEL", site.connection.space.rq_worker(first.stored["worker"]))
+        site.connection.command("DEL", site.connection.space.rq_worker(first.fields.worker))
         wait_until(lambda: site.record(key).read_at > first.read_at + 1_500, description="more than two leases")
         still = site.record(key)
         site.ledger.open_gate("x")

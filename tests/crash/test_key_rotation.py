@@ -45,7 +45,7 @@ def _submit_to_stay_held(
     monkeypatch.setenv(keyring.VARIABLE, known)
     with site.worker_here(registry):
         held = site.wait_for(key, State.HELD)
-    assert held.stored["reason"] == "no_worker"
+    assert held.fields.reason == "no_worker"
     return key
 
 
@@ -86,7 +86,7 @@ def test_processes_that_know_both_keys_in_either_order_read_what_the_others_seal
         for key in keys.values():
             site.wait_for(key, State.SUCCEEDED)
 
-    sealed_with = [site.record(key).stored["kid"] for key in keys.values()]
+    sealed_with = [site.record(key).fields.kid for key in keys.values()]
     assert sealed_with == [Keyring.parse(OLD).newest_id, Keyring.parse(NEW).newest_id]
     again = [_submit(site, order, turn_id=turn[:9]) for order in keys for turn in keys]
     assert not any(outcome.conflict for outcome in again)

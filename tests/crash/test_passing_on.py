@@ -50,7 +50,7 @@ def test_a_lane_stops_at_a_call_in_doubt_and_goes_on_when_a_person_has_resolved_
         site.worker(crash="after_effect").wait_until_gone()
         site.worker()
         wait_until(lambda: site.state(first) is State.UNKNOWN, 30, "the first is in doubt")
-        reason = site.record(behind).stored["reason"]
+        reason = site.record(behind).fields.reason
         seen = operators.Expected(first, State.UNKNOWN, site.record(first).fence)
         site.store.run(operators.resolve(site.store.space, seen, '"by hand"', operators.Actor("ann", "asked")))
         wait_until(lambda: site.state(behind) is State.SUCCEEDED, 30, "the one behind goes on")

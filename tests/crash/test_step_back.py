@@ -73,8 +73,8 @@ def test_after_a_step_back_mutating_calls_wait_for_a_persons_word_and_reads_go_o
         read = site.wait_for(site.submit("look", what="around"), State.SUCCEEDED)
         flags = site.stats().flags
 
-        assert {record.stored["reason"] for record in held} == {"store_went_back"}
-        assert read.stored["attempt"] == "1"
+        assert {record.fields.reason for record in held} == {"store_went_back"}
+        assert read.fields.attempt == 1
         assert int(flags["went_back_from"]) > int(flags["went_back_to"])
         assert [site.ledger.count(f"put lost {n}") for n in range(3)] == [1, 1, 1]
 
@@ -109,7 +109,7 @@ def test_an_idle_worker_tells_a_server_what_it_has_forgotten(own_server: RealSer
             key = site.submit("put", what="x", turn_id="t1")
             record = site.wait_for(key, State.HELD, timeout=30)
 
-    assert record.stored["reason"] == "store_went_back"
+    assert record.fields.reason == "store_went_back"
     assert site.ledger.count("put x") == 1
 
 
@@ -131,7 +131,7 @@ def test_a_settle_for_a_call_that_the_store_forgot_overwrites_nothing_and_is_sai
         record = site.wait_for(again, State.HELD)
 
     assert again == key
-    assert record.stored["reason"] == "store_went_back"
+    assert record.fields.reason == "store_went_back"
     assert site.ledger.count("put x") == 1
 
 
@@ -158,7 +158,7 @@ def test_a_running_call_that_the_store_forgot_is_not_run_again_although_its_fenc
         site.ledger.open_gate("x")
         first.wait_for_line("came too late")
 
-    assert (again, record.stored["reason"]) == (lost, "store_went_back")
+    assert (again, record.fields.reason) == (lost, "store_went_back")
     assert site.ledger.count("put x") == 1
 
 
@@ -167,7 +167,7 @@ def _runs_elsewhere(site: Site, call: str, state: State) -> None:
     site.publish(tools)
     with site.worker():
         record = site.wait_for(call, state)
-    assert record.stored["reason"] == ("store_went_back" if state is State.HELD else "")
+    assert record.fields.reason == ("store_went_back" if state is State.HELD else "")
 
 
 def test_a_live_harness_tells_a_server_what_it_has_forgotten(own_server: RealServer, own_site: Site) -> None:
@@ -246,7 +246,7 @@ def test_a_harness_that_waits_for_a_call_which_is_gone_is_told_and_the_repeat_is
     site.publish(tools)
     with site.worker():
         record = site.wait_for(site.client.submit_calls([_put("x")], turn_id="t1").outcomes[0].key, State.HELD)
-    assert record.stored["reason"] == "store_went_back"
+    assert record.fields.reason == "store_went_back"
     assert site.ledger.count("put x") == 1
 
 

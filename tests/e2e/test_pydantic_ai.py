@@ -134,7 +134,7 @@ def test_the_calls_of_a_response_are_submitted_as_one_batch_in_call_order(site: 
         said = say(site, calls)
 
     outcomes = site.client.batch("resp_1").outcomes
-    admitted = {site.record(outcome.key).stored["admitted_by"] for outcome in outcomes}
+    admitted = {site.record(outcome.key).fields.admitted_by for outcome in outcomes}
     assert said == "reserved | charged | reserved | charged"
     assert len(admitted) == 1, "one submission"
     assert [outcome.call_id for outcome in outcomes] == ["call_0", "call_1", "call_2", "call_3"]

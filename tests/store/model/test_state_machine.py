@@ -95,7 +95,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=runs, call=calls)
     def redeliver(self, call: str) -> Any:
-        return self.claim(self.scene.record(call).stored["ikey"], False)
+        return self.claim(self.scene.record(call).fields.ikey, False)
 
     @rule(run=runs, state=st.sampled_from(State), again=st.booleans())
     def settle(self, run: Run | None, state: State, again: bool) -> None:
@@ -134,7 +134,7 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def say(self, call: str, what: str, again: bool) -> None:
         seen, word = self.scene.seen(call), self.scene.word()
-        ikey = self.scene.record(call).stored["ikey"]
+        ikey = self.scene.record(call).fields.ikey
         invocation = {
             "cancel": operators.cancel(self.space, seen, word),
             "retry": operators.retry(self.space, seen, word),
@@ -242,7 +242,7 @@ class StoreMachine(RuleBasedStateMachine):
         for _ in range(60):
             self.sweep()
             for call in self.known():
-                if self.scene.record(call).stored["reason"] == "approval":
+                if self.scene.record(call).fields.reason == "approval":
                     self.say(call, "approve", False)
             while (job := self.scene.pop()) is not None:
                 if (run := self.claim(job, False)) is not None:
@@ -255,7 +255,7 @@ class StoreMachine(RuleBasedStateMachine):
         stuck = {call for call, state in self.states.items() if state in OPEN and state is not State.UNKNOWN}
         for call in stuck:
             record = self.scene.record(call)
-            assert (record.state, record.stored["reason"]) == (State.HELD, "order"), record
+            assert (record.state, record.fields.reason) == (State.HELD, "order"), record
             assert self.stands_behind_unknown(record.stored["lanes"])
 
     def stands_behind_unknown(self, lane: str) -> bool:

@@ -77,7 +77,7 @@ def test_a_call_that_is_approved_out_of_turn_waits_for_its_turn(scene: Scene) ->
     first = scene.submit("a", lanes=("lane",))
     second = scene.submit("b", lanes=("lane",), held="approval")
     assert scene.approve(second) == "approved"
-    assert (scene.state(second), scene.record(second).stored["reason"]) == (State.HELD, "order")
+    assert (scene.state(second), scene.record(second).fields.reason) == (State.HELD, "order")
     run = scene.take()
     assert run.call == first
     scene.settle(run)
@@ -89,7 +89,7 @@ def test_a_call_freed_by_a_worker_out_of_turn_waits_for_its_turn(scene: Scene) -
     first = scene.submit("a", lanes=("lane",))
     second = scene.submit("b", lanes=("lane",), of=other, held="no_worker")
     scene.run(publish(scene.space, [other]))
-    assert (scene.state(second), scene.record(second).stored["reason"]) == (State.HELD, "order")
+    assert (scene.state(second), scene.record(second).fields.reason) == (State.HELD, "order")
     scene.settle(scene.take())
     assert scene.take().call == second
     assert scene.state(first) is State.SUCCEEDED
@@ -298,7 +298,7 @@ def test_a_call_behind_one_in_doubt_has_no_deadline_and_then_what_was_left_of_it
     scene.resolve(first.call)
     freed = scene.record(second)
 
-    assert (held.state, held.stored["reason"], held.waits_for) == (State.HELD, "order", (first.call, "unknown"))
+    assert (held.state, held.fields.reason, held.waits_for) == (State.HELD, "order", (first.call, "unknown"))
     assert freed.state is State.QUEUED
     assert int(freed.stored["deadline_at"]) - freed.read_at == 10_000
 
@@ -317,7 +317,7 @@ def test_a_deadline_that_had_begun_goes_on_with_what_was_left_of_it(real_scene: 
     scene.resolve(first.call)
     freed = scene.record(second)
 
-    assert (held.state, held.stored["reason"]) == (State.HELD, "order")
+    assert (held.state, held.fields.reason) == (State.HELD, "order")
     assert "deadline_at" not in held.stored
     assert freed.state is State.QUEUED
     assert int(freed.stored["deadline_at"]) - freed.read_at == 200_000

@@ -197,7 +197,7 @@ def test_the_providers_turn_id_will_do_where_there_is_no_step_id(box: Inbox, con
         box.add(scope="talk", body=said, dialect="openai-responses", streamed="0")
     consumer.step(0.01)
 
-    assert box.bench.scene.record(box.bench.scene.take().call).stored["turn"] == "resp_7"
+    assert box.bench.scene.record(box.bench.scene.take().call).fields.turn == "resp_7"
     assert box.bench.admitted == 1
 
 

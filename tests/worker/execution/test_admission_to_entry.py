@@ -64,13 +64,13 @@ def test_a_call_that_the_hook_asks_about_waits_for_a_person_and_runs_once(site: 
         key = site.submit("pay", to="acct-1", amount=5)
         held = site.wait_for(key, State.HELD)
         word = Actor("ann")
-        first = site.connection.run(approve(site.connection.space, key, held.stored["ikey"], word))
+        first = site.connection.run(approve(site.connection.space, key, held.fields.ikey, word))
         record = site.wait_for(key, State.SUCCEEDED)
-        second = site.connection.run(approve(site.connection.space, key, held.stored["ikey"], Actor("bob")))
+        second = site.connection.run(approve(site.connection.space, key, held.fields.ikey, Actor("bob")))
 
-    assert held.stored["reason"] == "approval"
+    assert held.fields.reason == "approval"
     assert (first.verdict, second.verdict) == ("approved", "decided")
-    assert record.stored["attempt"] == "1"
+    assert record.fields.attempt == 1
     assert effects == ["acct-1 5"]
 
 
@@ -80,7 +80,7 @@ def test_a_call_that_the_hook_asks_about_can_be_denied(site: Site) -> None:
 
     with site.worker_here(registry):
         key = site.submit("pay", to="acct-1", amount=5)
-        ikey = site.wait_for(key, State.HELD).stored["ikey"]
+        ikey = site.wait_for(key, State.HELD).fields.ikey
         site.connection.run(deny(site.connection.space, key, ikey, Actor("ann", "not now")))
         record = site.wait_for(key, State.REFUSED)
 
@@ -95,7 +95,7 @@ def test_an_approval_that_nobody_gives_expires_and_a_late_click_runs_nothing(sit
 
     with site.worker_here(registry):
         key = site.submit("pay", to="acct-1", amount=5)
-        ikey = site.record(key).stored["ikey"]
+        ikey = site.record(key).fields.ikey
         record = site.wait_for(key, State.EXPIRED)
         late = site.connection.run(approve(site.connection.space, key, ikey, Actor("ann")))
 
@@ -121,8 +121,8 @@ def test_a_call_of_another_version_waits_for_a_worker_that_takes_it(site: Site) 
         with site.worker_here(old):
             record = site.wait_for(key, State.SUCCEEDED)
 
-    assert held.stored["reason"] == "no_worker"
-    assert record.stored["attempt"] == "1"
+    assert held.fields.reason == "no_worker"
+    assert record.fields.attempt == 1
     assert old_effects == ["acct-1 5"]
 
 
@@ -140,7 +140,7 @@ def test_a_call_whose_tool_no_worker_has_waits_until_one_comes(site: Site) -> No
     with site.worker_here(registry):
         site.wait_for(key, State.SUCCEEDED)
 
-    assert held.stored["reason"] == "no_worker"
+    assert held.fields.reason == "no_worker"
     assert effects == ["acct-1 5"]
 
 
@@ -243,7 +243,7 @@ def test_a_context_tells_the_handler_who_asks(site: Site) -> None:
 
     assert told["scope"] == "tenant-1/talk-1"
     assert told["turn"] == "step-9"
-    assert told["key"] == record.stored["ikey"]
+    assert told["key"] == record.fields.ikey
     assert 0 < told["remaining"] <= 7
 
 

@@ -34,7 +34,7 @@ class Tools:
             file.write("once\n")
 
     def told(self, key: str) -> str:
-        [outcome] = self._site.client.batch(self._site.record(key).stored["turn"]).outcomes
+        [outcome] = self._site.client.batch(self._site.record(key).fields.turn).outcomes
         return for_model(outcome)
 
 
@@ -127,7 +127,7 @@ def test_a_retried_call_that_ends_while_it_waits_does_not_say_that_nothing_was_e
         if end == "cancel":
             _cancel(site, key)
         else:
-            [outcome] = site.client.batch(record.stored["turn"]).outcomes
+            [outcome] = site.client.batch(record.fields.turn).outcomes
             site.client.deny(outcome, actor="ann")
 
     assert tools.effects == 1

@@ -50,7 +50,7 @@ def test_of_two_approvals_at_once_one_counts_and_the_effect_happens_once(site: S
     with site.worker_here(till.registry), ThreadPoolExecutor(2) as people:
         keys = [site.submit("pay", to=f"acct-{n}", amount=1) for n in range(25)]
         for key in keys:
-            ikey = site.record(key).stored["ikey"]
+            ikey = site.record(key).fields.ikey
             clicks = [people.submit(click, key, ikey, actor) for actor in ("ann", "bob")]
             assert sorted(done.result() for done in clicks) == ["approved", "decided"]
         for key in keys:
@@ -64,7 +64,7 @@ def test_an_approval_covers_the_arguments_that_were_shown_and_no_others(site: Si
     site.publish(till.registry)
     shown = site.submit("pay", to="acct-1", amount=5)
     other = site.submit("pay", to="acct-2", amount=5)
-    ikey_of_other = site.record(other).stored["ikey"]
+    ikey_of_other = site.record(other).fields.ikey
 
     done = _approve(site, shown, ikey_of_other)
     with site.worker_here(till.registry):
@@ -99,7 +99,7 @@ def test_an_approval_given_again_after_success_shows_the_outcome_and_runs_nothin
     """O7-07."""
     with site.worker_here(till.registry):
         key = site.submit("pay", to="acct-1", amount=5)
-        ikey = site.record(key).stored["ikey"]
+        ikey = site.record(key).fields.ikey
         _approve(site, key, ikey)
         site.wait_for(key, State.SUCCEEDED)
         again = _approve(site, key, ikey, "ann")
@@ -125,7 +125,7 @@ def test_a_retried_call_is_asked_about_anew_before_it_runs_again(site: Site, tmp
     with site.worker_here(registry):
         key = site.submit("wire", cents=5)
         for runs in (0, 1):
-            outcome = site.client.batch(site.wait_for(key, State.HELD).stored["turn"]).outcomes[0]
+            outcome = site.client.batch(site.wait_for(key, State.HELD).fields.turn).outcomes[0]
             assert len(ledger.read_text().splitlines()) == runs
             assert site.client.approve(outcome, actor="ann").verdict == "approved"
             record = site.wait_for(key, State.UNKNOWN)
@@ -152,7 +152,7 @@ def test_an_equal_call_that_the_hook_asks_about_needs_two_answers(site: Site, tm
         [second] = site.submit_outcomes([("wire", {"cents": 5})])
         assert second.marks["reason"] == "duplicate"
         assert site.client.approve(second, actor="ann").verdict == "approved"
-        wait_until(lambda: site.record(second.key).stored["reason"] == "approval", description="the hook asks")
+        wait_until(lambda: site.record(second.key).fields.reason == "approval", description="the hook asks")
         assert site.client.approve(second, actor="ann").verdict == "changed", "a second click is no second answer"
         assert ledger.read_text() == ""
         [shown] = site.client.batch(second.turn_id).outcomes

@@ -68,14 +68,14 @@ def test_nothing_mutating_is_entered_while_a_replica_is_away_and_reads_go_on(
         replica.resume()
         for key in away:
             record = site.wait_for(key, State.SUCCEEDED)
-            assert record.stored["attempt"] == "1", "a claim that fell short counts no attempt"
+            assert record.fields.attempt == 1, "a claim that fell short counts no attempt"
             episodes = worker.output.count("replicas answer: mutating calls wait")
             assert operations(site, key).count("release") <= episodes, "one line an episode"
         assert site.ledger.count("put away") == 10
 
 
 def _turn_of(site: Site, key: str) -> str:
-    return site.record(key).stored["turn"]
+    return site.record(key).fields.turn
 
 
 def test_an_outcome_that_too_few_replicas_have_is_kept_and_says_so_until_they_have_it(

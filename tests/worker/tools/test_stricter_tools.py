@@ -63,13 +63,13 @@ def test_a_tool_that_became_mutating_and_says_begin_is_repeated_until_it_has_sai
     with site.worker_here(now):
         record = site.wait_for(key, State.UNKNOWN)
 
-    assert (entries, record.stored["effect"], record.stored["begins"]) == ([1], "mutating", "1")
+    assert (entries, record.fields.effect, record.stored["begins"]) == ([1], "mutating", "1")
 
 
 def test_a_handler_that_lost_its_lease_to_another_one_declares_nothing(site: Site) -> None:
     """The declaration is written under the fence, like all that a worker says."""
     key = admit_for(site, effect="read")
-    space, job = site.connection.space, site.record(key).stored["ikey"]
+    space, job = site.connection.space, site.record(key).fields.ikey
     run = site.connection.run(claim(space, Delivery(job, "default", "t", "w"), lease_ms=60_000))
     assert isinstance(run, Run)
     assert site.connection.run(declare(space, run)) == "declared"

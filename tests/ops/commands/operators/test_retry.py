@@ -149,4 +149,4 @@ def test_a_retry_says_that_its_approval_is_asked_for_anew(scene: LiveScene, tool
 
     assert all("once a person has approved it anew" in one["plan"] for one in planned), planned
     assert done.json["done"][0]["verdict"] == "held"
-    assert scene.record(repeat).stored["reason"] == "duplicate"
+    assert scene.record(repeat).fields.reason == "duplicate"

@@ -46,7 +46,7 @@ def test_a_lost_pointer_is_pushed_again(
 def test_a_loss_is_accepted_only_with_a_reason_and_a_yes(scene: LiveScene, toolonce: CommandLine) -> None:
     key = scene.submit("a")
     scene.claim(scene.pop() or "", seen=10_000)
-    assert scene.record(key).stored["reason"] == "store_went_back"
+    assert scene.record(key).fields.reason == "store_went_back"
 
     without_reason = toolonce("recover", "--accept-loss", "--yes")
     without_yes = toolonce("recover", "--accept-loss", "--reason", "compared")
