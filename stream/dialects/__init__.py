@@ -1,1 +1,1 @@
-"""The providers' wire formats, a folder each, and the one table over all of them."""
+"""The dialects: one folder for each provider's wire format, and one table of all of them."""

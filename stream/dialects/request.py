@@ -1,7 +1,7 @@
-"""What a request holds: a user's words, the history in its place, and the switch against parallel calls.
+"""Builds request bodies: user messages, the history, and the option that forbids parallel calls.
 
-Pure. Knows nothing of turns, calls and results, sends nothing, and names no dialect. Running calls one by one is not
-decided here; for that, submit the turn with ``ordered=True``, which works everywhere.
+Pure: sends nothing. Must not know turns, calls and results, nor any single dialect. To run the calls of a turn one by
+one, submit it with ``ordered=True``, which works with every provider.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Message = dict[str, Any]
 
 
 def user_message(text: str, dialect: Dialect) -> Message:
-    """What a user says, in the dialect's shape.
+    """A user's message in the form of the dialect.
 
     Raises:
         UnknownDialect: no such dialect.
@@ -27,7 +27,7 @@ def user_message(text: str, dialect: Dialect) -> Message:
 
 
 def request_body(base: Mapping[str, Any], messages: Sequence[Message], dialect: Dialect) -> dict[str, Any]:
-    """A request for a streamed turn: `base` (model, tools, ...) with the history in its place.
+    """The request body for a streamed turn: `base` (model, tools, ...) with the history added.
 
     Raises:
         UnknownDialect: no such dialect.
@@ -39,26 +39,26 @@ def request_body(base: Mapping[str, Any], messages: Sequence[Message], dialect: 
 def forbid_parallel_calls(body: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     """A copy of a request body that allows at most one call; the body is not changed.
 
-    A body without tools comes back as it is: these providers refuse the switch there.
+    A body without tools is returned unchanged, since providers refuse the option there.
 
     Raises:
-        NotOffered: the provider has no such switch: both of Google's dialects, and Bedrock Converse unless ``modelId``
-            in the body names Claude, whose own switch goes through it.
+        NotOffered: the provider has no such option. That is so for both of Google's dialects, and for Bedrock Converse
+            unless ``modelId`` in the body names a Claude model, whose own option is then used.
         UnknownDialect: no such dialect.
     """
     request = spec_of(dialect).request
     told = request.at_most_one_call(body)
     if told is None:
         raise NotOffered(
-            f"{dialect} has no switch against parallel calls; submit with ordered=True to run them in turn"
+            f"{dialect} has no option that forbids parallel calls; submit with ordered=True to run them one by one"
         )
     return told if body.get(request.TOOLS) else dict(body)
 
 
 def taking_turns(messages: Sequence[Message], dialect: Dialect) -> list[Message]:
-    """The history with what one side says in a row as one message, for dialects where user and model take turns.
+    """The history with adjacent messages of one role joined, for dialects in which user and model must alternate.
 
-    So results and the question after them, or two questions of which the first got no turn, stay a valid history.
+    So the history stays valid where a question follows results, or follows a question that got no turn.
 
     Raises:
         UnknownDialect: no such dialect.

@@ -1,7 +1,7 @@
-"""The one table of dialects, a row each: what differs between them is asked here, by name or by a frame's looks.
+"""The table of dialects: one row for each, found by its name or by a frame that only it has.
 
 A new dialect is one folder (``reader``, ``replies``, ``request``, and what else it needs), its name in ``Dialect``, and
-one row. Must not decide anything itself: the readers, the reply modules and the request modules do.
+one row. Decides nothing itself: the modules of the dialects do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class RequestModule(Protocol):
-    """What a dialect says of its requests."""
+    """The request module of a dialect."""
 
     @property
     def HISTORY(self) -> str:  # noqa: N802  a module's constant
@@ -44,32 +44,32 @@ class RequestModule(Protocol):
 
     @property
     def TURN_MEMBER(self) -> str | None:  # noqa: N802
-        """Where user and model must take turns: the member that holds what one of them says. Else None."""
+        """The member that holds the content of a message, where user and model must alternate; else None."""
 
     @property
     def STREAMED(self) -> Mapping[str, Any]:  # noqa: N802
-        """The members that ask for a stream; empty where the path does."""
+        """The members that request a stream; empty where the URL path does."""
 
     @property
     def TOOLS(self) -> str:  # noqa: N802
         """The member that holds the tools."""
 
     def user_message(self, text: str) -> dict[str, Any]:
-        """What a user says, in the dialect's shape."""
+        """A user's message in the form of the dialect."""
 
     def at_most_one_call(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """A copy of a body with tools that allows at most one call a turn; None where there is no such switch."""
+        """A copy of a body with tools that allows at most one call per turn; None where there is no such option."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnIdSource:
-    """Where the turn's id stands. The readers take the first non-empty one; ``submit`` refuses a turn without.
+    """Where a response holds its turn id. Readers take the first non-empty one; ``submit`` refuses a turn without one.
 
     Attributes:
         member: the path in a frame, and in a whole response where that differs.
         first: the frame in which it first appears.
-        missing: who sends none, an empty one, or one that comes again.
-        header: the response's header that tells it where the body does not; None where none does.
+        missing: which servers send none, an empty one, or one that repeats.
+        header: the HTTP header that holds it where the body does not; None where none does.
     """
 
     member: str
@@ -80,16 +80,16 @@ class TurnIdSource:
 
 @dataclass(frozen=True, slots=True)
 class DialectSpec:
-    """One row.
+    """One row of the table.
 
     Attributes:
-        framing: cuts the bytes of a stream into events; one for each turn.
-        reader: reads the frames; one for each turn.
-        request: its requests.
-        turn_id: where the turn's id stands.
-        token_fields: the members of ``usage`` that tell the number of output tokens.
-        detect: whether a frame, or a whole document, of that kind is this dialect's. The kind is its type, or the
-            event's name; empty where it has neither.
+        framing: makes the object that splits the bytes of one turn into events.
+        reader: makes the object that reads the frames of one turn.
+        request: the module that builds requests.
+        turn_id: where a response holds its turn id.
+        token_fields: the members of ``usage`` that hold the number of output tokens.
+        detect: whether a frame or whole response can only be of this dialect, from its kind and its content. The kind
+            is the type, else the event's name, else empty.
     """
 
     name: Dialect
@@ -102,12 +102,12 @@ class DialectSpec:
 
     @property
     def replies(self) -> ReplyModule:
-        """The way back. Loaded at its first use: it needs the store's values, and decoding does not."""
+        """The module that builds replies. Loaded at first use: it needs the store, decoding does not."""
         folder = self.name.replace("-", "_")
         return cast("ReplyModule", import_module(f".{folder}.replies", __package__))
 
 
-# In the order in which a frame is asked whose it is.
+# In the order in which `dialect_of` tries them.
 _ROWS = (
     DialectSpec(
         name="openai-responses",
@@ -117,7 +117,7 @@ _ROWS = (
         turn_id=TurnIdSource(
             member="response.id; in a body: id",
             first="response.created",
-            missing="some proxies start with output_item.added and tell it in response.completed only",
+            missing="some proxies start with output_item.added and send it in response.completed only",
         ),
         token_fields=("output_tokens",),
         detect=openai_responses.detect,
@@ -127,7 +127,7 @@ _ROWS = (
         framing=SseReader,
         reader=anthropic.AnthropicReader,
         request=anthropic_request,
-        turn_id=TurnIdSource("message.id; in a body: id", first="message_start", missing="nobody known"),
+        turn_id=TurnIdSource("message.id; in a body: id", first="message_start", missing="no known server"),
         token_fields=("output_tokens",),
         detect=anthropic.detect,
     ),
@@ -152,7 +152,7 @@ _ROWS = (
         turn_id=TurnIdSource(
             member="id",
             first="the first chunk; Azure's first one (prompt filter results) has an empty id",
-            missing="some compatible servers send none, or draw it from 999 values",
+            missing="some compatible servers send none, or choose it from 999 values",
         ),
         token_fields=("completion_tokens",),
         detect=openai_chat.detect,
@@ -183,7 +183,7 @@ _ROWS = (
 )
 TABLE: dict[Dialect, DialectSpec] = {row.name: row for row in _ROWS}
 
-# Of all dialects, in the order of `DIALECTS`: a proxy may count in another one's words.
+# Of all dialects, in the order of `DIALECTS`: a proxy may report usage under the names of another dialect.
 TOKEN_FIELDS = tuple(dict.fromkeys(field for name in DIALECTS for field in TABLE[name].token_fields))
 
 
@@ -195,11 +195,11 @@ def spec_of(dialect: str) -> DialectSpec:
     """
     row = TABLE.get(cast(Dialect, dialect))
     if row is None:
-        raise UnknownDialect(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+        raise UnknownDialect(f"no dialect {dialect!r}; use one of {', '.join(DIALECTS)}")
     return row
 
 
 def dialect_of(name: str, frame: Frame) -> Dialect | None:
-    """The dialect that this frame, or whole document, looks like; None where it could be several's or nobody's."""
+    """The only dialect that this frame or whole response can be of; None where several or none fit."""
     kind = str(frame.get("type") or frame.get("event_type") or name)
     return next((row.name for row in _ROWS if row.detect(kind, frame)), None)

@@ -1,1 +1,1 @@
-"""What one provider response comes to: calls, drafts, verdict; and what every dialect's reader shares."""
+"""One turn: its calls, drafts, verdict and errors, and the interface of the dialects' readers."""

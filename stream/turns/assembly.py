@@ -1,6 +1,6 @@
-"""From the calls of a turn that ended properly to what is handed over: each call whole, refused, or listed before.
+"""Assembles the calls of a turn that ended properly: each call is accepted, refused, or a repeated event.
 
-Decides which calls are one event that came twice, and positions. Must not know dialects or terminals.
+Decides which calls are repetitions of one event, and the positions. Must not know dialects or stop reasons.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..wire.limits import TurnLimits
 from .turn import RejectedCall, ToolCall
 from .turn_builder import OpenCall
 
-# Calls that were decoded, by kind, id, name and the reason to refuse them.
+# Decoded calls by kind, id, name and the reason to refuse them.
 _Seen = dict[tuple[str, str, str, str | None], list[DecodedArguments]]
 
 
@@ -40,31 +40,31 @@ class AssembledCalls:
         return call.number in self.decoded
 
     def text_of(self, call: OpenCall) -> str:
-        """Argument text that is valid to send back: ``{}`` for empty and refused ones, the input of a custom tool."""
+        """The argument text for the echo: ``{}`` for empty and refused arguments, the input text of a custom tool."""
         decoded = self.decoded[call.number]
         if call.kind == "custom":
             return decoded.text if decoded.reason is None else ""
         return (decoded.text if decoded.reason is None else "") or "{}"
 
     def value_of(self, call: OpenCall) -> object:
-        """The same as a value."""
+        """The arguments for the echo, as a value."""
         value = self.decoded[call.number].value
         return {} if value is None else value
 
 
-def settle(calls: Iterable[OpenCall], turn_id: str | None, limits: TurnLimits) -> AssembledCalls:
-    """Judge the calls of a turn that ended properly."""
-    settled = AssembledCalls()
+def assemble(calls: Iterable[OpenCall], turn_id: str | None, limits: TurnLimits) -> AssembledCalls:
+    """Decode the calls of a turn that ended properly, and give each its position."""
+    assembled = AssembledCalls()
     seen: _Seen = {}
     for call in calls:
         try:
             decoded = _decode(call, limits)
         except Unusable as damage:
-            settled.damage = str(damage)
-            return settled
+            assembled.damage = str(damage)
+            return assembled
         if not _is_repeat(call, decoded, seen):
-            _deliver(settled, call, decoded, turn_id)
-    return settled
+            _deliver(assembled, call, decoded, turn_id)
+    return assembled
 
 
 def _decode(call: OpenCall, limits: TurnLimits) -> DecodedArguments:
@@ -80,42 +80,42 @@ def _decode(call: OpenCall, limits: TurnLimits) -> DecodedArguments:
 
 
 def _is_repeat(call: OpenCall, decoded: DecodedArguments, seen: _Seen) -> bool:
-    """Whether this is one event that came twice: id, name and arguments all equal. Without an id it never is."""
+    """Whether an earlier call has the same id, name and arguments. A call without an id is never a repetition."""
     if not call.call_id:
         return False
     alike = seen.setdefault((call.kind or "function", call.call_id, call.name, decoded.reason), [])
     for other in alike:
-        if _meant(decoded) == _meant(other):
+        if _normal_form(decoded) == _normal_form(other):
             return True
     alike.append(decoded)
     return False
 
 
-def _meant(decoded: DecodedArguments) -> str:
-    """The arguments as one text, whatever their blanks and the order of their members."""
+def _normal_form(decoded: DecodedArguments) -> str:
+    """The arguments as a text that does not depend on whitespace and key order."""
     return decoded.text if decoded.reason else json_text(decoded.value, sorted_members=True) or decoded.text
 
 
-def _deliver(settled: AssembledCalls, call: OpenCall, decoded: DecodedArguments, turn_id: str | None) -> None:
-    position = settled.positions[call.number] = len(settled)
-    settled.decoded[call.number] = decoded
+def _deliver(assembled: AssembledCalls, call: OpenCall, decoded: DecodedArguments, turn_id: str | None) -> None:
+    position = assembled.positions[call.number] = len(assembled)
+    assembled.decoded[call.number] = decoded
     kind = call.kind or "function"
     if decoded.value is None:
         assert decoded.reason is not None
-        settled.rejected.append(
+        assembled.rejected.append(
             RejectedCall(call.name, call.call_id, decoded.reason, position, decoded.text, turn_id, call.echo, kind)
         )
     else:
-        settled.calls.append(ToolCall(call.name, decoded.value, call.call_id, kind, position, turn_id, call.echo))
+        assembled.calls.append(ToolCall(call.name, decoded.value, call.call_id, kind, position, turn_id, call.echo))
 
 
 def undelivered(
-    calls: Iterable[OpenCall], settled: AssembledCalls | None, outcome: str
+    calls: Iterable[OpenCall], assembled: AssembledCalls | None, outcome: str
 ) -> Iterator[tuple[OpenCall, str]]:
-    """The opened calls that are not handed over, with the reason of each."""
+    """The opened calls that are not delivered, each with the reason."""
     for call in calls:
-        decoded = settled.decoded.get(call.number) if settled else None
+        decoded = assembled.decoded.get(call.number) if assembled else None
         if decoded is None:
-            yield call, "duplicate" if settled else outcome
+            yield call, "duplicate" if assembled else outcome
         elif decoded.reason:
             yield call, decoded.reason

@@ -1,7 +1,7 @@
-"""Views of an unfinished turn, for a UI. A draft is never a fact and promises no execution.
+"""Drafts: views of an unfinished turn, for a UI. A draft is never a fact and promises no execution.
 
-Decides how what arrives is shown on the way: neighbouring pieces of one text or one call become one draft per feed.
-Must not know dialects. No draft is a ``ToolCall``; nothing that admits calls takes one.
+Decides how arriving pieces are shown: adjacent pieces of one text or one call become one draft per feed.
+Must not know dialects. A draft is not a ``ToolCall``, and nothing that admits calls accepts one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class TextDraft:
 
 @dataclass(frozen=True, slots=True)
 class CallOpened:
-    """The model began a call; comes again with a longer name if the name itself came in pieces.
+    """The model began a call. Reported again with a longer name where the name itself arrives in pieces.
 
-    ``call`` counts the opened calls of the turn from 0. It is no position: a call may yet be dropped.
+    ``call`` numbers the opened calls of the turn from 0. It is not the position, since a call may still be dropped.
     """
 
     call: int
@@ -35,7 +35,7 @@ class CallOpened:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsDraft:
-    """More argument text of a call. ``text`` and ``value`` are worked out when asked for, from all of it so far."""
+    """More argument text of a call. ``text`` and ``value`` are computed on access, from all pieces so far."""
 
     call: int
     fragment: str
@@ -44,12 +44,12 @@ class ArgumentsDraft:
 
     @property
     def text(self) -> str:
-        """The argument text up to and with this fragment."""
+        """The argument text up to and including this fragment."""
         return "".join(map(shown, without_placeholder(self._pieces[: self._count])))
 
     @property
     def value(self) -> Any:
-        """A best guess at the value so far, None where there is none. For eyes only: it drops what is unfinished."""
+        """The value so far without its unfinished parts, for display only; None where there is none yet."""
         try:
             return from_json(self.text.encode("utf-8", "replace"), partial_mode="trailing-strings")
         except ValueError:
@@ -58,7 +58,7 @@ class ArgumentsDraft:
 
 @dataclass(frozen=True, slots=True)
 class CallComplete:
-    """The wire says that this call's arguments are whole. The turn may still end badly."""
+    """The provider declared the arguments of this call complete. The turn may still end badly."""
 
     call: int
     name: str
@@ -86,17 +86,17 @@ Draft = TextDraft | CallOpened | ArgumentsDraft | CallComplete | CallDropped | T
 
 
 def shown(piece: Any) -> str:
-    """A piece of arguments as text; an object from inside a frame is shown as JSON, one that is too deep not at all."""
+    """A piece of arguments as text; an object from inside a frame as JSON, and as "" where it is nested too deeply."""
     return piece if type(piece) is str else json_text(piece)
 
 
 class DraftQueue:
-    """Gathers drafts between two feeds. ``text`` and ``arguments`` are on the hot path: they only append."""
+    """Collects drafts between two feeds. ``text`` and ``arguments`` are on the hot path and only append."""
 
     def __init__(self) -> None:
         self._ready: list[Draft] = []
         self._run: list[str] = []
-        self._call: int | None = None  # whose run it is; None: the text's
+        self._call: int | None = None  # number of the call whose pieces are in _run; None: visible text
         self._pieces: list[Any] = []
 
     def text(self, piece: str) -> None:
@@ -106,7 +106,7 @@ class DraftQueue:
         self._run.append(piece)
 
     def arguments(self, call: int, piece: Any, pieces: list[Any]) -> None:
-        """A piece that was just appended to ``pieces``, all that came for this call."""
+        """Add a piece that was just appended to ``pieces``, the list of all pieces of this call."""
         if self._call != call:
             self._end_run()
             self._call, self._pieces = call, pieces
@@ -117,7 +117,7 @@ class DraftQueue:
         self._ready.append(draft)
 
     def take(self) -> list[Draft]:
-        """All drafts since the last time, in order."""
+        """All drafts since the last call, in order."""
         self._end_run()
         ready, self._ready = self._ready, []
         return ready

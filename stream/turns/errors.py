@@ -1,22 +1,22 @@
-"""Every error of this package, as one tree:
+"""All errors of this package, as one tree:
 
 StreamError
-  TurnError                 a turn that gives no calls
+  TurnError                 a turn without calls to run
     TurnTruncated           no proper end, or cut by a length limit
     TurnFiltered            a refusal, a safety or content filter
     TurnFailed              the provider reported an error
     TurnAborted             the transport broke, or the turn was cancelled
     TurnMalformed           the protocol was violated, or an argument text was cut
-      LimitExceeded         the stream passed one of our limits
-    TurnPaused              send the content back and run nothing
-    TurnWithheld            the terminal is unknown or contradicts the turn
-  StreamMisuse              the caller's fault
-    UnknownDialect          no such dialect, or it could not be detected
-    DecoderClosed           bytes or an end came after the end
+      LimitExceeded         the stream exceeded one of `TurnLimits`
+    TurnPaused              the provider asks to continue the turn; nothing is run
+    TurnWithheld            the stop reason is unknown or contradicts the turn
+  StreamMisuse              wrong use by the caller
+    UnknownDialect          no such dialect, or none could be detected
+    DecoderClosed           the decoder was used after its end
     NotOffered              the provider has no such feature
       StreamingRefused      it does not stream with these tools
 
-Errors never hold argument text or prose of the model, and survive pickling.
+Errors never contain argument text or text of the model, and can be pickled.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from ...store.model.errors import ToolonceError
 
 
 class StreamError(ToolonceError):
-    """The root: everything that this package raises on purpose."""
+    """The base class of all errors that this package raises."""
 
 
 class TurnError(StreamError):
-    """A turn that gives no calls. ``str()`` is safe to show; ``message`` is the provider's own prose, for logs.
+    """A turn without calls to run. ``str()`` is safe to show; ``message`` is the provider's text, for logs only.
 
     Attributes:
         outcome, dialect, turn_id, stop, bytes_seen, tokens_seen: as in ``TurnResult``.
-        reason: why, in our words.
-        code, message, status: the provider's own, each None where it gave none.
-        limit: the name of the limit that was passed, if one was.
+        reason: why the turn has no calls, as toolonce words it.
+        code, message, status: from the provider's error, each None where it gave none.
+        limit: the name of the limit that was exceeded; None where none was.
     """
 
     outcome: str = ""
@@ -73,19 +73,19 @@ def _rebuild(kind: type[TurnError], fields: dict[str, Any]) -> TurnError:
 
 
 class TurnTruncated(TurnError):
-    """The turn has no proper end, or was cut by a length limit."""
+    """The turn has no proper end, or a length limit cut it."""
 
     outcome = "truncated"
 
 
 class TurnFiltered(TurnError):
-    """The turn was refused, or stopped by a safety or content filter."""
+    """The model refused, or a safety or content filter stopped the turn."""
 
     outcome = "filtered"
 
 
 class TurnFailed(TurnError):
-    """The provider reported an error in place of a turn, or in it."""
+    """The provider reported an error instead of a turn, or inside it."""
 
     outcome = "failed"
 
@@ -103,17 +103,17 @@ class TurnMalformed(TurnError):
 
 
 class LimitExceeded(TurnMalformed):
-    """The stream passed one of our limits; ``limit`` names it."""
+    """The stream exceeded one of `TurnLimits`; ``limit`` names it."""
 
 
 class TurnPaused(TurnError):
-    """The provider asks for the content back and for no call to be run."""
+    """The provider asks to send the content back and continue the turn; no call is run."""
 
     outcome = "paused"
 
 
 class TurnWithheld(TurnError):
-    """The end of the turn is unknown to this release, or contradicts the turn."""
+    """The stop reason is unknown to this release, or contradicts the calls of the turn."""
 
     outcome = "withheld"
 
@@ -127,15 +127,15 @@ class UnknownDialect(StreamMisuse):
 
 
 class DecoderClosed(StreamMisuse):
-    """Bytes or an end were given to a decoder that had its end already."""
+    """The decoder was used after ``eof()`` or ``abort()``."""
 
 
 class NotOffered(StreamMisuse):
-    """The provider has no such feature; the message names the way out."""
+    """The provider has no such feature; the message says what to do instead."""
 
 
 class StreamingRefused(NotOffered):
-    """The provider streams, but not with these tools: strict schemas are the known case."""
+    """The provider does not stream responses with these tools; strict schemas are the known case."""
 
 
 _BY_OUTCOME = {kind.outcome: kind for kind in TurnError.__subclasses__()}

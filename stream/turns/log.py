@@ -1,6 +1,6 @@
-"""What decoders log: turns that ended badly. Never arguments or text.
+"""The log lines of decoders: turns that ended badly. Never logs arguments or text.
 
-Each line carries its facts as fields (`extra`), so that handlers may count them;
+Each line carries its facts as fields (`extra`), so that handlers can count them;
 `toolonce.ops.metrics.harness_metrics` does.
 """
 
@@ -15,7 +15,7 @@ _GOOD = ("completed", "paused")
 
 
 def log_turn(result: TurnResult) -> TurnResult:
-    """Log a turn that ended badly: it gives no calls, and the provider bills it all the same."""
+    """Log a turn that ended badly: it has no calls, although the provider bills it."""
     if result.outcome not in _GOOD:
         reason = result.diagnostics[0] if result.diagnostics else (result.stop or "no reason given")
         facts = {
@@ -28,5 +28,5 @@ def log_turn(result: TurnResult) -> TurnResult:
 
 
 def _on_one_line(text: str) -> str:
-    """The provider's words, of which none can end the line or act on a terminal, whatever formatter writes it."""
+    """The text with control characters escaped, so that it can neither end the line nor control a terminal."""
     return "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in text)

@@ -1,6 +1,6 @@
-"""What every dialect has to answer, and how it reads fields from frames whose shape nobody promised.
+"""The interface of a dialect's reader, and safe access to fields of frames, whose types nobody guarantees.
 
-Decides the seam between the bytes and the providers' words. Must not know any provider.
+Decides what every dialect must answer about a turn. Must not know any provider.
 """
 
 from __future__ import annotations
@@ -16,70 +16,70 @@ Frame = dict[str, Any]
 
 
 class DialectReader(ABC):
-    """Reads the frames of one turn into an ``OpenTurn``. One per turn; it never raises for what a frame holds."""
+    """Reads the frames of one turn into an ``OpenTurn``. One instance per turn; no frame makes it raise."""
 
     dialect: ClassVar[Dialect]
     kinds: ClassVar[frozenset[str]] = frozenset()
-    """The kinds of frames that are known here; empty where frames have none."""
+    """The frame types that this dialect knows; empty where its frames have no type."""
 
     def __init__(self, turn: OpenTurn) -> None:
         self.turn = turn
 
     @abstractmethod
     def read(self, kind: str, frame: Frame) -> None:
-        """One frame of a stream; ``kind`` is its type, or the event's name where the JSON names none."""
+        """Read one frame of a stream; ``kind`` is its type, or the event's name where the JSON has no type."""
 
     @abstractmethod
     def body(self, document: Frame) -> None:
-        """A whole response that was not streamed, up to and with its terminal."""
+        """Read a whole response that was not streamed, including its stop reason."""
 
     @abstractmethod
     def contradiction(self, calls: int) -> str | None:
-        """What does not fit between the terminal and this number of calls; None when all fits."""
+        """How the stop reason contradicts this number of calls; None where it does not."""
 
     @abstractmethod
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
-        """What the provider wants to see again, see ``TurnResult.assistant``."""
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
+        """The turn as the provider expects it back, see ``TurnResult.assistant``."""
 
     def done(self) -> None:  # noqa: B027  most dialects do not need it
-        """``[DONE]`` came."""
+        """Note that ``[DONE]`` arrived."""
 
     def close(self) -> None:  # noqa: B027
-        """The turn ended properly or the stream did: say what only the end can tell."""
+        """Called once at the end of the stream, before the verdict: note what only the end shows."""
 
     def unchanged(self) -> list[Frame]:
-        """What to send back for a paused turn, calls as they came."""
+        """The content to send back for a paused turn, with its calls unchanged."""
         return []
 
     def counted(self) -> list[OpenCall]:
-        """The calls that are ours to judge, in order of first appearance."""
+        """The calls that the harness must run (not those of the provider's own tools), in order of first appearance."""
         return self.turn.calls
 
     def shown(self) -> list[OpenCall]:
-        """The same calls in the order in which ``assistant`` shows them."""
+        """The same calls in the order of ``assistant``."""
         return self.counted()
 
 
 def mapping(value: object) -> Frame:
-    """The value if it is an object, else an empty one."""
+    """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def mappings(value: object) -> list[Frame]:
-    """The objects among the items of a list, not to be changed; nothing where it is no list."""
+    """The objects among the items of a list; empty where it is not a list. Callers must not change the result."""
     if not isinstance(value, list):
         return []
     for item in value:
         if not isinstance(item, dict):
             return [item for item in value if isinstance(item, dict)]
-    return value  # as nearly always: a copy would cost more than the look
+    return value  # nearly always: no copy is needed
 
 
 def text(value: object) -> str:
-    """The value if it is a text, else the empty one."""
+    """The value if it is a string, else ""."""
     return value if isinstance(value, str) else ""
 
 
 def without(frame: Frame, *names: str) -> Frame:
-    """A copy that lacks some members, and every member that is null."""
+    """A copy without these members and without members that are null."""
     return {name: value for name, value in frame.items() if name not in names and value is not None}

@@ -1,7 +1,7 @@
-"""What a decoder hands over at the end of a turn: the calls, what became of the turn, and what it said.
+"""The result of a decoded turn: its outcome, its calls and its text.
 
-Frozen values, no behaviour beyond reading them; how a verdict comes about is not known here.
-The words are those of the policy in ``tests/data/conformance/README.md``.
+Frozen values without behaviour. Must not know how an outcome is decided. The names of outcomes and reasons are defined
+in ``tests/data/conformance/README.md``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class ToolCall:
         name: the tool's name as the model gave it.
         arguments: a JSON object for ``function`` (integers exact), the input text for ``custom``.
         call_id: the provider's id, byte for byte; None where none was given.
-        position: 0-based place among all calls of the turn, rejected ones included; identity inside the turn.
+        position: 0-based index among all calls of the turn, rejected ones included.
         turn_id: the first non-empty response, message or interaction id of the stream; None where there was none.
-        echo: sibling fields that the provider wants back with the call or its result (signature, caller, ...).
+        echo: other fields that the provider expects back with the call or its result (signature, caller, ...).
     """
 
     name: str
@@ -44,12 +44,12 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCall:
-    """A call of a completed turn that is refused for its argument text, while its siblings run.
+    """A call of a completed turn that is refused for its arguments, while the other calls run.
 
     Attributes:
         reason: ``invalid_json``, ``not_an_object``, ``duplicate_key``, ``non_finite``, ``lone_surrogate``,
             ``too_deep`` or ``too_large``.
-        raw: the argument text as it came; the fingerprint of the refused record is taken over it.
+        raw: the argument text as it came; the fingerprint of the stored record is computed from it.
     """
 
     name: str
@@ -67,25 +67,25 @@ class TurnResult:
     """One provider response, decoded.
 
     Attributes:
-        outcome: what became of the turn; only ``completed`` has calls.
+        outcome: how the turn ended; only a ``completed`` one has calls.
         calls: the calls to run, in order of first appearance.
-        rejected: the calls of a completed turn that are refused one by one.
-        text: the visible text of the assistant, as far as it came, whatever the outcome.
+        rejected: the calls that are refused for their arguments.
+        text: the visible text of the assistant as far as it arrived, whatever the outcome.
         turn_id: the first non-empty response, message or interaction id; None where the server sent none.
-        assistant: what the provider wants to see again before the results, in order: content blocks (Anthropic,
+        assistant: what the provider expects back before the results, in order: content blocks (Anthropic,
             Converse), output items (Responses), one message (Chat), parts of the model's content (Generate), steps
             (Interactions). The calls in it are exactly ``calls`` and ``rejected``; arguments are always valid:
             ``{}`` for empty and for rejected ones. Empty unless the turn is ``completed`` or ``paused``: any other
             turn leaves the history as it was.
-        stop: the provider's own word for the end (``tool_use``, ``STOP``); None where it sent none.
+        stop: the provider's stop reason (``tool_use``, ``STOP``); None where it sent none.
         error: the provider's error; None where it reported none.
-        usage: the last usage object as it came; counts are the provider's.
-        diagnostics: what was odd, for a developer; the first one names the reason of a bad outcome.
-        order: the positions of the calls as they stand in ``assistant``, where that is not their own order: a server
-            may begin its second item first.
-        limit: the name of the limit that was passed (see ``limits.py``); None if none was.
-        bytes_seen: bytes fed, whatever became of them.
-        tokens_seen: output tokens by ``usage``; None where the stream ended before it was told.
+        usage: the provider's token counts, newest values first.
+        diagnostics: oddities, for a developer; the first one is the reason of an outcome other than ``completed``.
+        order: the positions of the calls in the order of ``assistant``, where the two orders differ: a server may begin
+            its second item first.
+        limit: the name of the exceeded limit (see `TurnLimits`); None where none was.
+        bytes_seen: bytes that the decoder received.
+        tokens_seen: output tokens according to ``usage``; None where the stream ended before the usage came.
     """
 
     dialect: Dialect
@@ -106,7 +106,7 @@ class TurnResult:
 
     @property
     def truncated(self) -> bool:
-        """Whether the turn lacks its proper end: cut by a length limit, or the stream just stopped."""
+        """Whether the turn has no proper end: a length limit cut it, or the stream stopped."""
         return self.outcome == "truncated"
 
     def require_calls(self) -> tuple[ToolCall, ...]:

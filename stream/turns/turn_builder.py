@@ -1,6 +1,6 @@
-"""The turn that is being read: what the frames have told so far, in the words of the policy.
+"""The turn under construction: what the frames so far have said, independent of the dialect.
 
-Decides nothing: a dialect writes it, ``verdict.py`` reads it. Must not know any provider's field names.
+Decides nothing: a dialect's reader fills it, and ``verdict.py`` decides from it. Must not know any provider's fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .turn import CallKind, TurnOutcome
 
 
 class Violations(list[str]):
-    """What broke the protocol, first one first: that one decides, and a stream of nonsense must not fill memory."""
+    """Violations of the provider's protocol, in order. Only the first one decides; at most 16 are kept."""
 
     def note(self, what: str) -> None:
         if len(self) < 16:
@@ -25,28 +25,28 @@ class Violations(list[str]):
 
 
 class OpenTurn:
-    """Everything learned about one turn.
+    """Everything known about one turn so far.
 
     Attributes:
-        max_tokens: the request's own limit of output tokens; a turn that used them up was cut, whatever it says.
-        token_fields: the members of ``usage`` that may tell the number of output tokens; the first one counts.
-        endings: what each terminal so far says, as (outcome, the provider's word).
+        max_tokens: the request's limit of output tokens; a turn that used all of them counts as cut.
+        token_fields: members of ``usage`` that can hold the number of output tokens; the first one found counts.
+        endings: each terminal event so far, as (outcome, the provider's stop reason).
         released: the release point was reached; a transport that breaks later changes nothing.
         unreadable: why the bytes could not be read any further.
-        usage_due: the release point was reached, and the provider has yet to tell the usage.
-        violations: what broke the protocol, first one first.
-        notes: oddities that change nothing.
-        looks_like: for a hint only: what the bytes look like, where that is not what they are read as.
+        usage_due: the release point was reached, and the usage is still to come.
+        violations: violations of the protocol, in order.
+        notes: oddities for the diagnostics, without influence on the outcome.
+        looks_like: for a hint only: the dialect or form that the bytes look like, where it is another one.
 
     Raises:
-        StreamMisuse: `max_tokens` is no whole number from 1 on.
+        StreamMisuse: `max_tokens` is not a positive integer.
     """
 
     def __init__(
         self, limits: TurnLimits, max_tokens: int | None = None, *, token_fields: tuple[str, ...] = ()
     ) -> None:
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
-            raise StreamMisuse(f"max_tokens={max_tokens!r}: give the request's own limit, 1 or more, or None")
+            raise StreamMisuse(f"max_tokens={max_tokens!r}: pass the request's own limit (1 or more) or None")
         self.limits = limits
         self.max_tokens = max_tokens
         self.token_fields = token_fields
@@ -70,19 +70,19 @@ class OpenTurn:
     def text(self) -> str:
         return joined(self.texts)
 
-    def say(self, piece: object) -> None:
-        """A piece of visible text; anything that is no text says nothing."""
+    def add_text(self, piece: object) -> None:
+        """Add a piece of visible text; anything but a string is ignored."""
         if type(piece) is str and piece:
             self.texts.append(piece)
             self.drafts.text(piece)
 
     def identify(self, turn_id: object) -> None:
-        """The first non-empty id stays."""
+        """Set the turn id; the first non-empty one stays."""
         if self.turn_id is None and isinstance(turn_id, str) and turn_id and encodable(turn_id):
             self.turn_id = turn_id
 
-    def count(self, usage: object) -> None:
-        """The newest usage counts win, member by member."""
+    def add_usage(self, usage: object) -> None:
+        """Add usage counts; a newer value replaces an older one, member by member."""
         if isinstance(usage, dict):
             self.usage = {**self.usage, **usage} if self.usage else usage
 
@@ -90,17 +90,17 @@ class OpenTurn:
         self.endings.append((outcome, word))
 
     def fail(self, error: ProviderError) -> None:
-        """The first error stays."""
+        """Set the provider's error; the first one stays."""
         self.error = self.error or error
 
     def violate(self, what: str) -> None:
         self.violations.note(what)
 
     def open_call(self, kind: CallKind | None = "function") -> OpenCall:
-        """A new call, in order of first appearance.
+        """Add a call, in order of first appearance.
 
         Raises:
-            LimitPassed: too many.
+            LimitPassed: the turn has too many calls.
         """
         if len(self.calls) >= self.limits.calls:
             raise LimitPassed("calls")
@@ -110,16 +110,16 @@ class OpenTurn:
 
 
 class OpenCall:
-    """One call while its turn is read.
+    """One call of a turn under construction.
 
     Attributes:
         number: 0-based, in order of first appearance.
         kind: None while it is not known yet.
-        pieces: argument texts, and objects from inside frames, in order. Empty ones are left out.
-        too_large: the text passed its limit and was let go.
-        opener: filled arguments that came with the opening event; nothing may follow them.
-        echo: sibling fields that the provider wants back.
-        shown: drafts have told that this call exists.
+        pieces: the non-empty pieces of its arguments in order: strings, and objects from inside frames.
+        too_large: the argument text exceeded its limit and was discarded.
+        opener: complete arguments that came with the event that opens the call; no piece may follow them.
+        echo: other fields of the call that the provider expects back.
+        shown: a draft has reported this call.
     """
 
     __slots__ = (
@@ -140,7 +140,7 @@ class OpenCall:
     )
 
     def __init__(self, turn: OpenTurn, kind: CallKind | None) -> None:
-        # The turn itself is not kept: without a cycle both are freed at once, and no collector has to find them.
+        # No reference to the turn: without a cycle both are freed at once, without the garbage collector.
         self._drafts = turn.drafts
         self._violations = turn.violations
         self._room = turn.limits.argument_chars
@@ -157,12 +157,12 @@ class OpenCall:
         self.complete = False
 
     def identify(self, call_id: object) -> None:
-        """The first id stays. Absent is None or empty."""
+        """Set the call id; the first one that is not empty stays."""
         if not self.call_id:
             self.call_id = self._checked(call_id, "id")
 
     def rename(self, name: object) -> None:
-        """The name as a whole; empty says nothing, another one than before breaks the protocol."""
+        """Set the complete name. An empty one is ignored; a different one than before violates the protocol."""
         name = self._checked(name, "name")
         if name and self.name and name != self.name:
             self._violations.note("a call changed its name")
@@ -171,7 +171,7 @@ class OpenCall:
             self._show()
 
     def extend_name(self, piece: object) -> None:
-        """A name that may come in pieces: appended as long as no arguments were seen; an equal piece is a repeat."""
+        """Add a piece of the name, until the first arguments come. A piece equal to the name so far is a repetition."""
         piece = self._checked(piece, "name")
         if not self.name or self.pieces:
             self.rename(piece)
@@ -180,7 +180,7 @@ class OpenCall:
             self._show()
 
     def add(self, piece: object) -> None:
-        """A piece of arguments: text, or a value from inside a frame."""
+        """Add a piece of the arguments: a string, or a value from inside a frame."""
         if piece is None or piece == "" or self.too_large:
             return
         if type(piece) is str:
@@ -194,22 +194,22 @@ class OpenCall:
             self._drafts.arguments(self.number, piece, self.pieces)
 
     def add_value(self, value: object) -> None:
-        """Arguments from a place where an object is due; a text there is a JSON string, never parsed as an object."""
+        """Add arguments from a member that should hold an object; a string there stays a string and is not parsed."""
         self.add(dumps(value) if isinstance(value, str) and value else value)
 
     def open_with(self, value: object) -> None:
-        """Arguments in the event that opens the call: a placeholder when empty, else all there is."""
+        """Add the arguments of the event that opens the call. An empty value is only a placeholder."""
         if value not in (None, "", {}):
             self.opener = value
             self.add_value(value)
 
     def replace(self, piece: object) -> None:
-        """A final form takes the place of the pieces. No draft: the pieces were shown, or the final itself."""
+        """Replace the pieces by the final arguments. No draft is made, since drafts showed the pieces."""
         self.pieces = [piece]
         self.too_large = type(piece) is str and len(piece) > self._room
 
     def finish(self) -> None:
-        """The wire says that the arguments are whole."""
+        """Note that the provider declared the arguments complete."""
         if self.name and not self.complete:
             self.complete = True
             self._drafts.add(CallComplete(self.number, self.name, self.call_id))
@@ -218,7 +218,7 @@ class OpenCall:
         self._drafts.add(CallOpened(self.number, self.name, self.call_id))
         if not self.shown:
             self.shown = True
-            for count in range(len(self.pieces)):  # what came before the name
+            for count in range(len(self.pieces)):  # pieces that came before the name
                 self._drafts.arguments(self.number, self.pieces[count], self.pieces)
 
     def _checked(self, value: object, what: str) -> str | None:
@@ -226,5 +226,5 @@ class OpenCall:
             return None
         if isinstance(value, str) and encodable(value):
             return value
-        self._violations.note(f"a call's {what} is no usable text")
+        self._violations.note(f"a call's {what} is not a usable string")
         return None

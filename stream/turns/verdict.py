@@ -1,11 +1,11 @@
-"""The verdict on a turn: one outcome out of all that was told, by the order that the policy fixes.
+"""The verdict on a turn: decides its one outcome from everything that its frames said.
 
-Decides which of several fitting outcomes comes first. Must not know dialects beyond the questions of ``reader.py``.
+Decides which outcome wins where several apply. Must not know dialects beyond the interface in ``reader.py``.
 """
 
 from __future__ import annotations
 
-from .assembly import AssembledCalls, settle, undelivered
+from .assembly import AssembledCalls, assemble, undelivered
 from .drafts import CallDropped, Draft, TurnEnded
 from .reader import DialectReader
 from .turn import TurnOutcome, TurnResult
@@ -13,16 +13,16 @@ from .turn_builder import OpenTurn
 
 
 def decide_turn(reader: DialectReader, *, broken: bool, bytes_seen: int = 0) -> TurnResult:
-    """The result of a turn after its end; ``broken``: the transport gave no clean end."""
+    """The result of a turn after its end; ``broken``: the transport did not end cleanly."""
     turn = reader.turn
     if turn.released or not broken:
         reader.close()
-    settled: AssembledCalls | None = None
+    assembled: AssembledCalls | None = None
     outcome, reason = _before_the_calls(turn, broken)
     if outcome == "completed":
-        settled = settle(reader.counted(), turn.turn_id, turn.limits)
-        outcome, reason = _with_the_calls(reader, settled)
-    delivered = settled if settled is not None and outcome == "completed" else None
+        assembled = assemble(reader.counted(), turn.turn_id, turn.limits)
+        outcome, reason = _with_the_calls(reader, assembled)
+    delivered = assembled if assembled is not None and outcome == "completed" else None
     _close_drafts(turn, delivered, outcome)
     reason = _with_hint(reader, reason, is_empty=outcome == "completed" and not turn.calls and not turn.texts)
     return TurnResult(
@@ -52,33 +52,33 @@ def _before_the_calls(turn: OpenTurn, broken: bool) -> tuple[TurnOutcome, str | 
     if turn.unreadable:
         return "malformed", turn.unreadable
     if turn.limit:
-        return "malformed", f"the limit {turn.limit} was passed"
+        return "malformed", f"the limit {turn.limit} was exceeded"
     if broken and not turn.released:
         return "aborted", "the transport broke before the turn was released"
     for outcome, word in turn.endings:
         if outcome != "completed":
             return outcome, f"the turn ended with {word!r}"
     if not turn.endings:
-        return "truncated", "the stream ended without its terminal"
+        return "truncated", "the stream ended without a stop reason"
     if turn.max_tokens is not None and (_tokens(turn) or 0) >= turn.max_tokens:
         return "truncated", f"the turn used up its {turn.max_tokens} tokens"
     return "completed", None
 
 
 def _with_hint(reader: DialectReader, reason: str | None, *, is_empty: bool) -> str | None:
-    """The reason with what the bytes look like, where they were read as something else and gave nothing."""
+    """The reason with a hint at the dialect that the bytes look like, where they gave nothing under the given one."""
     if reader.turn.looks_like is None or (reason is None and not is_empty):
         return reason
     hint = f"read as {reader.dialect}, but it looks like {reader.turn.looks_like}"
     return f"{reason} ({hint})" if reason else hint
 
 
-def _with_the_calls(reader: DialectReader, settled: AssembledCalls) -> tuple[TurnOutcome, str | None]:
+def _with_the_calls(reader: DialectReader, assembled: AssembledCalls) -> tuple[TurnOutcome, str | None]:
     if reader.turn.violations:
         return "malformed", reader.turn.violations[0]
-    if settled.damage:
-        return "malformed", settled.damage
-    if contradiction := reader.contradiction(len(settled)):
+    if assembled.damage:
+        return "malformed", assembled.damage
+    if contradiction := reader.contradiction(len(assembled)):
         return "withheld", contradiction
     return "completed", None
 

@@ -1,1 +1,1 @@
-"""Bytes to frames and JSON, whatever pieces they come in; knows no provider."""
+"""Framing and JSON: bytes to frames, however the bytes are chunked; knows no dialect."""

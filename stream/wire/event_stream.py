@@ -1,7 +1,7 @@
-"""Bytes to the messages of ``application/vnd.amazon.eventstream``, whatever pieces the bytes come in.
+"""Splits bytes into messages of ``application/vnd.amazon.eventstream``, however the bytes are chunked.
 
-Decides where a message ends, what its headers say, and that both of its checksums are right. Must not know what is
-inside a payload. Format: "Event stream encoding" in Amazon's documentation; limits are those of its own SDKs.
+Decides where a message ends, what its headers say, and whether both checksums are right. Must not know what is inside
+a payload. Format: "Event stream encoding" in Amazon's documentation; the limits are those of Amazon's SDKs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _BYTES, _STRING = 6, 7
 
 
 class EventStreamReader:
-    """Feed it bytes, take messages. It holds one unfinished message, and reads nothing behind one that is wrong.
+    """Takes bytes, returns messages. Keeps one unfinished message, and reads nothing after a wrong one.
 
-    A message of the type ``exception`` or ``error`` is an event of the name ``error``.
+    A message of the type ``exception`` or ``error`` becomes an event named ``error``.
 
     Attributes:
-        unreadable: what is wrong with the bytes; None as long as nothing is.
+        unreadable: what is wrong with the bytes; None where nothing is.
     """
 
     names_events = True
@@ -41,8 +41,8 @@ class EventStreamReader:
         self.unreadable: str | None = None
         self._most = limits.event_bytes
         self._held = bytearray()
-        self._due = _PRELUDE.size  # bytes that have to be held before anything new can be told
-        self._known: dict[bytes, bytes] = {}  # headers of a usual event, and its name: there are six
+        self._due = _PRELUDE.size  # bytes needed before the next step of parsing
+        self._known: dict[bytes, bytes] = {}  # header block -> event name; a stream has about six different ones
 
     def feed(self, chunk: bytes) -> Iterator[WireEvent]:
         """The messages that these bytes complete.
@@ -70,14 +70,14 @@ class EventStreamReader:
         del self._held[:at]
 
     def end(self) -> Iterator[WireEvent]:
-        """A message that is not whole never counts."""
+        """An incomplete message never counts."""
         return iter(())
 
     def broken(self) -> None:
-        """Nothing more is known of bytes that lack their checksum."""
+        """Nothing to do: bytes without their checksum are not read."""
 
     def _size(self, data: bytes, at: int) -> int | None:
-        """The length of the message that begins there; None where its prelude is not whole yet."""
+        """The length of the message at this offset; None where its prelude is incomplete."""
         if len(data) - at < _PRELUDE.size:
             return None
         size, headers, checksum = _PRELUDE.unpack_from(data, at)
@@ -109,11 +109,11 @@ class EventStreamReader:
 
 
 class _Unreadable(Exception):
-    """Nothing that follows can be read."""
+    """The bytes cannot be read any further."""
 
 
 def _headers(block: bytes) -> dict[bytes, bytes]:
-    """The headers whose values are text; the others are checked and passed over."""
+    """The headers whose values are strings; the others are checked and skipped."""
     found: dict[bytes, bytes] = {}
     names: set[bytes] = set()
     at = 0
@@ -154,14 +154,14 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _error(headers: Mapping[bytes, bytes], payload: bytes) -> bytes:
-    """The error as a JSON object of code and message, wherever the message holds them."""
+    """The error as a JSON object with code and message, from the headers or from the payload."""
     code = headers.get(b":exception-type") or headers.get(b":error-code") or b""
-    told = headers.get(b":error-message", b"").decode()
+    message = headers.get(b":error-message", b"").decode()
     try:
         document = json.loads(payload)
     except (ValueError, RecursionError):
         document = None
     if isinstance(document, dict):
         words = (document.get("message"), document.get("Message"), document.get("originalMessage"))
-        told = next((word for word in words if isinstance(word, str)), told)
-    return json.dumps({"code": code.decode() or None, "message": told or None}).encode()
+        message = next((word for word in words if isinstance(word, str)), message)
+    return json.dumps({"code": code.decode() or None, "message": message or None}).encode()

@@ -1,6 +1,6 @@
-"""The JSON inside one event: read fast where that is exact, strictly where it is not; and the errors among frames.
+"""Parses the JSON inside one event (a frame) and finds the provider's error in it.
 
-Decides what a frame is and which frames are errors. Must not know what a dialect does with the others.
+Decides which data is a frame and which frames are errors. Must not know what a dialect does with the others.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from .arguments import strict_json
 from .json_scan import CutText, NotJson, Repeated, SecondObject
 from .limits import TurnLimits
 
-# Containers that a frame may put around an argument object before that object's own nesting counts.
+# Levels of objects and lists that a frame may have around an argument object, besides the object's own nesting.
 _ENVELOPE = 32
-# What stands under these names is decoded with its call.
+# Members that hold arguments: duplicate keys inside them are the fault of one call, not of the frame.
 _ARGUMENTS = frozenset({"args", "arguments", "input"})
-# An error document stands near the top of the stray lines; more starts than this are noise.
+# An error document is near the top of the stray lines; at most this many lines are tried as its beginning.
 _MAX_STRAY_STARTS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderError:
-    """The provider's own words for what went wrong, kept apart from the text that a user may see.
+    """The error as the provider reported it. It is kept apart from any text that a user may see.
 
     Attributes:
         code: the machine-readable kind (``overloaded_error``, ``rate_limit_exceeded``); None where none was given.
-        message: the provider's prose. It may quote the request: for logs, not for users.
-        status: the HTTP-like number or Google's status word; None where none was given.
+        message: the provider's message. It may quote the request, so it is for logs and not for users.
+        status: the HTTP status code, or Google's status name; None where none was given.
     """
 
     code: str | None = None
@@ -45,8 +45,8 @@ class BadFrame(ValueError):
 def parse_frame(data: bytes, limits: TurnLimits) -> Any:
     """The value in an event's data.
 
-    By the same fast way as arguments, and by the strict way where that refuses. A frame in which a member comes
-    twice, arguments apart, is ``Repeated`` itself: nobody can say which one was meant.
+    The fast parser reads it, and the strict one what the fast one refuses. A frame with a duplicate key outside of its
+    arguments is returned as ``Repeated``: nobody can say which of the two values was meant.
 
     Raises:
         BadFrame: it is not JSON.
@@ -63,7 +63,7 @@ def parse_frame(data: bytes, limits: TurnLimits) -> Any:
 
 
 def _repeats(frame: dict[str, Any]) -> bool:
-    """Whether some member comes twice in the frame's own objects."""
+    """Whether an object of the frame, outside of arguments, has a duplicate key."""
     level: list[Any] = [frame]
     while level:
         if any(type(value) is Repeated for value in level):
@@ -79,20 +79,20 @@ def _inner_values(value: Any) -> list[Any]:
 
 
 def error_in(value: Any) -> ProviderError | None:
-    """The error that a frame, a body or an element of a list of them reports; None where it reports none."""
+    """The error that a frame, a body or an item of a list reports; None where it reports none."""
     if isinstance(value, dict):
         error = value.get("error")
         if error is not None:
             return _described(error if isinstance(error, dict) else {"message": str(error)})
-        told = value.get("type") == "error" or value.get("event_type") == "error"
-        return _described(value) if told else None
+        is_error = value.get("type") == "error" or value.get("event_type") == "error"
+        return _described(value) if is_error else None
     if isinstance(value, list):
         return next((error for item in value if (error := error_in(item))), None)
     return None
 
 
 def error_event(data: bytes) -> ProviderError:
-    """The error that an event of the name ``error`` reports, whatever its data is."""
+    """The error of an event named ``error``, whatever its data is."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def error_event(data: bytes) -> ProviderError:
 
 
 def stray_error(lines: list[bytes]) -> ProviderError | None:
-    """An error document among lines that are no SSE, written over one line or several."""
+    """The error document among lines that are not SSE; it may take several lines."""
     starts = [number for number, line in enumerate(lines) if line.lstrip().startswith((b"{", b"["))]
     for start in starts[:_MAX_STRAY_STARTS]:
         text = b"\n".join(lines[start:]).decode("utf-8", "replace").lstrip()

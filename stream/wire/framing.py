@@ -1,6 +1,6 @@
-"""What every framing offers the decoder: bytes in, events out, whatever pieces the bytes come in.
+"""The interface of a framing: it takes bytes, however they are chunked, and returns events.
 
-A dialect's row names its framing. Must not know any dialect, or what is inside an event's data.
+The row of a dialect in the table names its framing. Must not know any dialect, or what is inside an event's data.
 """
 
 from __future__ import annotations
@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-# Event name (empty where there is none), data, and whether some of its bytes were wrong (they stand in it as U+FFFD).
+# Event name (empty where there is none), data, and whether some bytes were not UTF-8 (replaced by U+FFFD in the data).
 WireEvent = tuple[bytes, bytes, bool]
 
 
 class Framing(Protocol):
-    """One response's bytes, cut into events.
+    """Splits the bytes of one response into events.
 
     Attributes:
-        names_events: each event has its name outside of its data: that one alone counts, and events of unknown
-            names are passed over, whatever they hold.
+        names_events: each event has its name outside of its data. Only that name counts, and events with an unknown
+            name are skipped.
         bad_utf8: some text so far was not UTF-8.
-        unreadable: why nothing more can be read (a wrong checksum or length); None as long as all can.
-        stray: lines between the events that belong to none, up to ``TurnLimits.stray_bytes``; one may tell an error.
+        unreadable: why the bytes cannot be read any further (a wrong checksum or length); None where they can.
+        stray: lines that belong to no event, up to ``TurnLimits.stray_bytes``; they may hold an error document.
     """
 
     names_events: bool
@@ -36,11 +36,11 @@ class Framing(Protocol):
         """
 
     def end(self) -> Iterable[WireEvent]:
-        """At a clean end: the last event where it lacks its own end. Whether it counts is for the caller to say.
+        """At a clean end: the last event if its own end is missing. The caller decides whether it counts.
 
         Raises:
             LimitPassed: as for `feed`.
         """
 
     def broken(self) -> None:
-        """The transport broke: nothing more is dispatched, but `bad_utf8` and `stray` take the last bytes in."""
+        """The transport broke: no further event, but the last bytes still count for `bad_utf8` and `stray`."""

@@ -1,7 +1,7 @@
-"""Arguments that come piece by piece, each with the JSON path it belongs to.
+"""Assembles arguments that arrive in pieces, each with its JSON path.
 
-Decides how a path (RFC 9535: names, quoted names, positions) is read and how pieces make one object.
-Must not know whose frames the pieces come in.
+Decides how a path is parsed (RFC 9535: names, quoted names, indexes) and how the pieces form one object.
+Must not know which dialect sends them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class BadPath(ValueError):
-    """The path is none, or does not fit to the pieces before it."""
+    """The text is not a path, or contradicts the pieces before it."""
 
 
 def parse_path(path: str) -> Path:
-    """The steps of a singular path: names as text, positions as numbers.
+    """The steps of a path to one value: names as strings, indexes as integers.
 
     Raises:
-        BadPath: it is no path to one place.
+        BadPath: it is not a path to one value.
     """
     if not path.startswith("$"):
         raise BadPath("a path without its root")
@@ -46,14 +46,14 @@ def parse_path(path: str) -> Path:
     while at < len(path):
         found = _STEP.match(path, at)
         if found is None:
-            raise BadPath("a path that leads to no single place")
+            raise BadPath("a path that does not lead to one value")
         steps.append(_step(found))
         at = found.end()
     return tuple(steps)
 
 
 def _step(found: re.Match[str]) -> Step:
-    inner = found[found.lastindex or 0]  # of the four groups one has matched
+    inner = found[found.lastindex or 0]  # exactly one of the four groups has matched
     if found.lastgroup == "name":
         return inner
     if found.lastgroup == "position":
@@ -66,7 +66,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 class _Text:
-    """A string that comes in pieces; ``going_on`` while more was announced."""
+    """A string that arrives in pieces; ``going_on`` while more pieces are announced."""
 
     __slots__ = ("going_on", "pieces")
 
@@ -76,36 +76,36 @@ class _Text:
 
 
 class PathAssembly:
-    """One object out of pieces. Joining is linear: a place is looked up once per piece, built once at the end."""
+    """Builds one object from pieces, in linear time: one lookup per piece, and one pass at the end."""
 
     def __init__(self) -> None:
         self._places: dict[Path, Any] = {}
-        self._paths: dict[str, Path] = {}  # read once: a long string brings its path with each of its pieces
+        self._paths: dict[str, Path] = {}  # a cache: each piece of a long string repeats its path
 
     def put(self, path: str, value: Any) -> None:
-        """A value that comes whole.
+        """Add a complete value.
 
         Raises:
-            BadPath: the path is none, or its place is taken.
+            BadPath: the path is wrong, or another value has the same path.
         """
         steps = self._steps(path)
         if steps in self._places:
-            raise BadPath("two values at one place")
+            raise BadPath("two values with one path")
         self._places[steps] = value
 
     def extend(self, path: str, piece: str, *, going_on: bool) -> None:
-        """A piece of a string; ``going_on`` says that more of it will come. Raises as ``put``."""
+        """Add a piece of a string; ``going_on``: more pieces of it will follow. Raises as ``put``."""
         steps = self._steps(path)
         place = self._places.get(steps)
         if steps not in self._places:
             place = self._places[steps] = _Text()
         if not isinstance(place, _Text) or not place.going_on:
-            raise BadPath("two values at one place")
+            raise BadPath("two values with one path")
         place.pieces.append(piece)
         place.going_on = going_on
 
     def close(self, path: str) -> None:
-        """A piece without any value: it can only end a string. Raises as ``put``."""
+        """End a string, by a piece without a value. Raises as ``put``."""
         place = self._places.get(self._steps(path))
         if not isinstance(place, _Text) or not place.going_on:
             raise BadPath("a piece without a value")
@@ -115,7 +115,7 @@ class PathAssembly:
         """The object.
 
         Raises:
-            BadPath: a string is not at its end, or the places do not make one object.
+            BadPath: a string is incomplete, or the values do not form one object.
         """
         tree = _Tree()
         for steps, place in self._places.items():
@@ -132,26 +132,26 @@ class PathAssembly:
 
 
 class _Items(dict[int, Any]):
-    """A list while it is put together: its items by position, which may come in any order."""
+    """A list under construction: items by index, since they may arrive in any order."""
 
     __slots__ = ()
 
 
 class _Tree:
-    """The object as it grows; without recursion, since a path may have any length."""
+    """The object under construction. Without recursion, since a path may have any length."""
 
     def __init__(self) -> None:
         self._root: dict[Any, Any] = {}
-        self._lists: list[tuple[Any, Step, _Items]] = []  # outer ones first, each with where it hangs
+        self._lists: list[tuple[Any, Step, _Items]] = []  # outer lists first, each with its parent and its step there
 
     def put(self, steps: Path, value: Any) -> None:
         if not steps:
-            raise BadPath("a value in the place of the object")
+            raise BadPath("a value with the path of the whole object")
         container: Any = self._root
         for step, following in pairwise(steps):
             container = self._inner(container, step, {} if isinstance(following, str) else _Items())
         if _child(container, steps[-1], value) is not value:
-            raise BadPath("two values at one place")
+            raise BadPath("two values with one path")
 
     def value(self) -> dict[str, Any]:
         for container, step, items in reversed(self._lists):
@@ -168,7 +168,7 @@ class _Tree:
 
 
 def _child(container: Any, step: Step, new: Any) -> Any:
-    """What is at this step; ``new`` is put there if nothing is."""
+    """The value at this step; ``new`` is inserted where there is none."""
     if isinstance(container, dict) and isinstance(step, int) is isinstance(container, _Items):
         return container.setdefault(step, new)
-    raise BadPath("a path that does not fit to the others")
+    raise BadPath("a path that contradicts the others")

@@ -1,8 +1,8 @@
-"""A strict JSON reader without recursion, for the texts that the fast readers refuse.
+"""A strict JSON reader without recursion, for texts that the fast parser refuses.
 
-Decides whether a text is whole, cut, two objects in one, or wrong; and marks what a value must not hold (members
-given twice, numbers and depths beyond the limits). Whether a mark matters is for ``arguments.py`` to say.
-Grammar: RFC 8259, plus NaN and the infinities, which are told apart later.
+Decides whether a text is complete, cut, two objects, or not JSON, and marks what arguments must not contain: duplicate
+keys, and numbers and depths beyond the limits. ``arguments.py`` decides what a mark means.
+Grammar: RFC 8259, plus NaN and the infinities, which ``arguments.py`` refuses.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Final
 
 
 class CutText(ValueError):
-    """The text is the beginning of some valid JSON value, but not a whole one."""
+    """The text is the beginning of a JSON value, and incomplete."""
 
 
 class SecondObject(ValueError):
-    """A whole object is followed by the opening of another one."""
+    """A complete object is followed by the beginning of another one."""
 
 
 class NotJson(ValueError):
@@ -24,13 +24,13 @@ class NotJson(ValueError):
 
 
 class Mark(str):
-    """Stands in the place of a value that is beyond a limit."""
+    """Takes the place of a value that exceeds a limit."""
 
     __slots__ = ()
 
 
 class Repeated(dict[str, Any]):
-    """An object in which some member was given twice; it holds the last one."""
+    """An object with a duplicate key; it holds the last value."""
 
     __slots__ = ()
 
@@ -58,31 +58,31 @@ _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def integer(digits: str, limit: int) -> int | Mark:
-    """The integer, or the mark for one that has more digits than the limit allows."""
+    """The integer, or ``TOO_LARGE`` where it has more digits than the limit."""
     if len(digits) - digits.startswith("-") > limit:
         return TOO_LARGE
     try:
         return int(digits)
-    except ValueError:  # the process itself allows even fewer digits
+    except ValueError:  # this process allows even fewer digits
         return TOO_LARGE
 
 
 def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object from its members, marked when one of them comes twice."""
+    """An object from its members; ``Repeated`` where a key occurs twice."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else Repeated(pairs)
 
 
 def join_surrogates(text: str) -> str:
-    """Two halves of a pair that came in two pieces become one character; a lone half stays."""
+    """The text with each surrogate pair joined into one character; a lone surrogate stays."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def scan(text: str, nesting: int, digits: int) -> Any:
-    """The value of the text; containers below ``nesting`` levels become ``TOO_DEEP``.
+    """The value of the text; objects and lists below ``nesting`` levels become ``TOO_DEEP``.
 
     Raises:
-        CutText, SecondObject, NotJson: see there.
+        CutText, SecondObject, NotJson: the text is not one JSON value; each class says why.
     """
     return _Scan(text, nesting, digits).run()
 
@@ -92,7 +92,7 @@ _COMMA: Final = object()
 
 
 class _Container:
-    """One container that is not closed yet."""
+    """An object or list that is not closed yet."""
 
     __slots__ = ("items", "name", "pairs")
 
@@ -112,7 +112,7 @@ class _Container:
 
 
 class _Scan:
-    """One pass over the text; ``open`` holds the containers that are not closed, the innermost last."""
+    """One pass over the text; ``open`` holds the unclosed objects and lists, the innermost last."""
 
     def __init__(self, text: str, nesting: int, digits: int) -> None:
         self.text = text
@@ -146,7 +146,7 @@ class _Scan:
         return _OPENED
 
     def after(self, item: Any) -> Any:
-        """Hand the item to its container, and read what follows: ``_COMMA``, or the container, now closed."""
+        """Add the item to its container and read what follows: ``_COMMA``, or the container, now closed."""
         container = self.open[-1]
         container.take(item)
         char = self.char()
@@ -174,7 +174,7 @@ class _Scan:
         self.at += 1
 
     def char(self) -> str:
-        """The next character that is no blank."""
+        """The next character that is not whitespace."""
         blank = _BLANK.match(self.text, self.at)
         assert blank is not None
         self.at = blank.end()

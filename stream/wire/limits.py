@@ -1,7 +1,7 @@
-"""How much one turn may ask of us: each limit by name, with the reason for its number.
+"""The limits of a decoder: how large one turn and its parts may be, with the reason for each number.
 
-A limit that is passed makes the turn ``malformed`` (or one call ``too_large`` / ``too_deep``), never a MemoryError
-or a RecursionError. What the numbers bound is known elsewhere.
+A turn that exceeds a limit is ``malformed`` (or one call of it ``too_large`` or ``too_deep``); it causes no MemoryError
+and no RecursionError. Must not know how the parts are decoded.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """Overridable as a whole: ``TurnDecoder(dialect, limits=TurnLimits(calls=16))``.
+    """Limits of one turn, for ``TurnDecoder(dialect, limits=TurnLimits(calls=16))``.
 
     Attributes:
-        line_bytes: one line. The last event of a Responses stream repeats the whole turn, JSON inside JSON, and
-            may carry an image: four times the largest argument text.
-        event_bytes: the data lines of one event together.
-        argument_chars: argument text of one call; longer: ``too_large``. No model writes more than a few MB.
-        calls: calls of one turn. The vendors take at most 128 tools; a loop in a server passes this soon.
-        nesting: containers inside each other, the outer object included; deeper: ``too_deep``. Every JSON reader
-            that a tool may use takes this depth.
-        held_values: values in arguments that a program holds, shared ones counted each time: a few small lists that
-            hold each other are endless to walk. More: ``too_large``.
-        digits: digits of one integer; more: ``too_large``. Python's own limit against quadratic conversion.
-        total_bytes: the whole stream. Ten million fragments of one character come to about 1.3 GB.
-        stray_bytes: lines that are no SSE, kept to find an error document among them.
+        line_bytes: bytes of one line. The last event of a Responses stream repeats the whole turn, JSON inside JSON,
+            and can carry an image; hence four times the largest argument text.
+        event_bytes: bytes of all data lines of one event.
+        argument_chars: characters of the argument text of one call; a longer one is ``too_large``. No model writes more
+            than a few MB.
+        calls: calls of one turn. Providers accept at most 128 tools; a server that repeats itself exceeds this soon.
+        nesting: levels of nested objects and lists, the outer object included; deeper is ``too_deep``. Every JSON
+            parser that a tool may use supports this depth.
+        held_values: values in the arguments of a call that the caller built (``ToolCall``). A value that occurs twice
+            counts twice, since lists that contain each other have no end. More is ``too_large``.
+        digits: digits of one integer; more is ``too_large``. Python has the same limit against quadratic conversion.
+        total_bytes: bytes of the whole stream. Ten million fragments of one character each need about 1.3 GB.
+        stray_bytes: bytes of lines that are not SSE, which are kept to find an error document among them.
     """
 
     line_bytes: int = 64 * MIB
@@ -45,4 +46,4 @@ DEFAULT_LIMITS = TurnLimits()
 
 
 class LimitPassed(Exception):
-    """Inside the package only: stops the reading at once. ``args[0]`` is the name of the limit."""
+    """Internal: ends the decoding at once. ``args[0]`` is the name of the limit."""

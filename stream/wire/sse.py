@@ -1,7 +1,7 @@
-"""Bytes to server-sent events, by the WHATWG rules, whatever pieces the bytes come in.
+"""Splits bytes into server-sent events by the WHATWG rules, however the bytes are chunked.
 
-Decides what a line and an event is. Must not know what is inside an event's data.
-Lines that are no SSE are kept aside, since some servers write an error as bare JSON between events.
+Decides where a line and an event end. Must not know what is inside an event's data. Lines that are not SSE are kept,
+because some servers write an error as plain JSON between the events.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SILENT_FIELDS = frozenset({b"id", b"retry"})
 
 
 class SseReader:
-    """Feed it bytes, take events. It holds one unfinished line and one unfinished event.
+    """Takes bytes, returns events. Keeps one unfinished line and one unfinished event between chunks.
 
     Attributes:
         bad_utf8: some line so far was not UTF-8.
@@ -34,7 +34,7 @@ class SseReader:
         self._pieces: list[bytes] = []  # of the unfinished line; joined once, when it ends
         self._held = 0
         self._started = False
-        self._after_cr = False  # a CR ended the last block: a LF right after it belongs to it
+        self._after_cr = False  # the last chunk ended with CR; a LF at the start of the next one belongs to it
         self._name = b""
         self._data: list[bytes] = []
         self._data_room = limits.event_bytes
@@ -62,14 +62,14 @@ class SseReader:
                 raise LimitPassed("line_bytes")
 
     def end(self) -> Iterator[WireEvent]:
-        """At a clean end: the last event that lacks its blank line. Whether it counts is for the caller to say."""
+        """At a clean end: the last event if its blank line is missing. The caller decides whether it counts."""
         if last := self._last_line():
             yield from self._events([last])
         if self._data:
             yield self._dispatch()
 
     def broken(self) -> None:
-        """The transport broke: nothing more is dispatched, but wrong bytes and an error in the last line stay."""
+        """The transport broke: no further event, but wrong bytes and an error in the last line are still noted."""
         self._data.clear()
         if last := self._last_line():
             self._field(last)
@@ -77,10 +77,10 @@ class SseReader:
     def _lines(self, block: bytes) -> Iterable[bytes]:
         block = self._without_bom(block)
         if b"\r" in block:
-            lines = block.splitlines()  # of bytes: at CR, LF and CRLF, and nowhere else
+            lines = block.splitlines()  # on bytes, it splits at CR, LF and CRLF only
         else:
-            lines = block.split(b"\n")  # quicker
-            lines.pop()  # nothing stands after the last line end
+            lines = block.split(b"\n")  # faster
+            lines.pop()  # the empty rest after the last line end
         if len(block) > self._limits.line_bytes:
             return self._bounded(lines)
         return lines if _is_utf8(block) else map(self._repaired, lines)
@@ -99,7 +99,7 @@ class SseReader:
         try:
             line.decode()
         except UnicodeDecodeError as error:
-            cut = error.reason == "unexpected end of data"  # a character was cut, its bytes are not wrong
+            cut = error.reason == "unexpected end of data"  # an incomplete character, not a wrong one
             return line[: error.start] + b"\xef\xbf\xbd" if cut else self._repaired(line)
         return line
 
@@ -124,7 +124,7 @@ class SseReader:
                     yield self._dispatch()
                 else:
                     self._name = b""
-            elif line.startswith(b"data: "):  # these two as nearly all servers write them
+            elif line.startswith(b"data: "):  # fast path for the two forms that nearly all servers send
                 if data:
                     self._make_room(line)
                 data.append(line[6:])
@@ -147,7 +147,7 @@ class SseReader:
         return event
 
     def _field(self, line: bytes) -> None:
-        """Any line that is not empty; without a colon it is a field's name alone."""
+        """Read a non-empty line; a line without a colon is a field name without a value."""
         name, _, value = line.partition(b":")
         if name == b"event":
             self._name = value.removeprefix(b" ")

@@ -137,7 +137,7 @@ def test_a_turn_that_ended_badly_is_told_once(words: list[str]) -> None:
     with Child.python("-m", "toolonce.ops", *words, str(cut)) as child:
         assert child.wait() == 1
 
-    assert child.output.count("without its terminal") == 1
+    assert child.output.count("without a stop reason") == 1
 
 
 def test_flags_win_over_the_environment(

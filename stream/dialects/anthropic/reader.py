@@ -1,6 +1,6 @@
-"""Anthropic Messages: content blocks that open, grow and close, and one stop reason.
+"""Reads Anthropic Messages: content blocks that start, grow and stop, and one stop reason.
 
-Decides what a block means and which stop reasons run. Must not know bytes or argument JSON.
+Decides what a block means, and which stop reasons let calls run. Must not know bytes or argument JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STOP_REASONS: dict[str, TurnOutcome] = {
     "compaction": "paused",
 }
 
-# Delta type -> (its member, the block's member that grows by it)
+# Delta type -> (the member of the delta, the member of the block that it extends)
 _GROWING = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -37,7 +37,7 @@ _OWN_KINDS = ("message_start", "message_delta", "message_stop", "content_block_s
 
 
 class _Block:
-    """One content block: the start as it came, what grew since, and the call if it is one of ours."""
+    """One content block: its start, what deltas added, and its call where it is one that the harness must run."""
 
     __slots__ = ("call", "closed", "grown", "input", "start")
 
@@ -46,7 +46,7 @@ class _Block:
         self.call = call
         self.closed = False
         self.grown: dict[str, list[Any]] = {}
-        self.input: list[str] = []  # of a server's own tool, for the echo
+        self.input: list[str] = []  # of a server tool, for the echo
 
     @property
     def type(self) -> str:
@@ -57,7 +57,7 @@ class _Block:
             self.grown.setdefault(member, []).append(piece)
 
     def echo(self) -> Frame:
-        """The block as the provider wants to see it again, calls of ours left as they started."""
+        """The block as the provider expects it back; arguments of the harness's calls are added by the caller."""
         block = dict(self.start)
         for member, pieces in self.grown.items():
             if member == "citations":
@@ -73,7 +73,7 @@ class AnthropicReader(DialectReader):
     def __init__(self, turn: OpenTurn) -> None:
         super().__init__(turn)
         self._started = False
-        self._blocks: list[_Block] = []  # by index: blocks count up from 0
+        self._blocks: list[_Block] = []  # by index, which counts up from 0
         self._reasons: list[str] = []
         self._stopped = False
 
@@ -87,12 +87,12 @@ class AnthropicReader(DialectReader):
 
     def body(self, document: Frame) -> None:
         self.turn.identify(document.get("id"))
-        self.turn.count(document.get("usage"))
+        self.turn.add_usage(document.get("usage"))
         for content in mappings(document.get("content")):
             block = self._open(content)
             block.closed = True
             if block.type == "text":
-                self.turn.say(content.get("text"))
+                self.turn.add_text(content.get("text"))
         self._stop_reason(document.get("stop_reason"))
         self._message_stop(document)
 
@@ -100,19 +100,19 @@ class AnthropicReader(DialectReader):
         if calls == 0 and "tool_use" in self._reasons:
             return "stop reason tool_use without a call"
         if calls and any(reason != "tool_use" for reason in self._reasons):
-            return f"stop reason {self._reasons[-1]} beside calls"
+            return f"stop reason {self._reasons[-1]} together with calls"
         return None
 
     def counted(self) -> list[OpenCall]:
         return [block.call for block in self._blocks[self._last_fallback() :] if block.call]
 
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
         content = []
         for block in self._blocks:
             if block.call is None:
                 content += _sent_back(block)
-            elif block.call in settled:
-                content.append({**block.start, "input": settled.value_of(block.call)})
+            elif block.call in assembled:
+                content.append({**block.start, "input": assembled.value_of(block.call)})
         return content
 
     def unchanged(self) -> list[Frame]:
@@ -125,7 +125,7 @@ class AnthropicReader(DialectReader):
         return content
 
     def _last_fallback(self) -> int:
-        """The index after the last hand-over to another model: the calls before it may be cut and never count."""
+        """The index after the last ``fallback`` block, where another model took over. Calls before it never count."""
         return max((at + 1 for at, block in enumerate(self._blocks) if block.type == "fallback"), default=0)
 
     def _message_start(self, frame: Frame) -> None:
@@ -137,7 +137,7 @@ class AnthropicReader(DialectReader):
             self.turn.violate("a call inside message_start")
         self._started = True
         self.turn.identify(message.get("id"))
-        self.turn.count(message.get("usage"))
+        self.turn.add_usage(message.get("usage"))
 
     def _block_start(self, frame: Frame) -> None:
         index = frame.get("index")
@@ -148,7 +148,7 @@ class AnthropicReader(DialectReader):
             self.turn.violate("a block outside of its message")
         block = self._open(mapping(frame.get("content_block")))
         if block.type == "text":
-            self.turn.say(block.start.get("text"))
+            self.turn.add_text(block.start.get("text"))
 
     def _open(self, start: Frame) -> _Block:
         call = None
@@ -200,7 +200,7 @@ class AnthropicReader(DialectReader):
         piece = delta.get(source)
         block.grow(member, piece)
         if kind == "text_delta" and block.type == "text":
-            self.turn.say(piece)
+            self.turn.add_text(piece)
 
     def _block_stop(self, frame: Frame) -> None:
         block = self._open_block(frame)
@@ -211,7 +211,7 @@ class AnthropicReader(DialectReader):
             block.call.finish()
 
     def _message_delta(self, frame: Frame) -> None:
-        self.turn.count(frame.get("usage"))
+        self.turn.add_usage(frame.get("usage"))
         self._stop_reason(mapping(frame.get("delta")).get("stop_reason"))
 
     def _stop_reason(self, reason: object) -> None:
@@ -237,7 +237,7 @@ class AnthropicReader(DialectReader):
 
 
 def _sent_back(block: _Block) -> list[Frame]:
-    """A block that is no call of ours; an empty text is left out, since the provider refuses it."""
+    """A block without a call, for the echo; an empty text is left out, since the provider refuses it."""
     echo = block.echo()
     if block.input:
         echo["input"] = best_effort_object(block.input)
@@ -245,5 +245,5 @@ def _sent_back(block: _Block) -> list[Frame]:
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether a frame, or a whole document, is of this dialect alone."""
+    """Whether this frame or whole response can only be of this dialect."""
     return kind in _OWN_KINDS or (kind == "message" and "content" in frame)

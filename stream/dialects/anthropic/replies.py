@@ -1,7 +1,7 @@
-"""Anthropic Messages: all results of a turn as blocks of one user message, in call order, results before any text.
+"""Builds replies for Anthropic Messages: all results of a turn as blocks of one user message, in call order.
 
-The provider's rules kept here: text blocks are not empty; an error result holds text only; pictures come in four
-formats; a document is a PDF or plain text.
+Keeps the provider's rules: results come before any text; text blocks are not empty; an error result holds text only;
+images are of four formats; a document is a PDF or plain text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...replies.answers import CallReply, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, with_ids
 
-# 128 characters were seen to be taken; longer ones were never tried.
+# Ids of 128 characters were observed to be accepted; longer ones were not tried.
 IDS = IdRule(max_length=128, pattern=re.compile(r"[a-zA-Z0-9_-]+"))
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -56,7 +56,7 @@ def _content(answer: CallReply) -> str | list[Message]:
 
 
 def _is_blank(block: Message) -> bool:
-    """A text block without a visible character; the service refuses a request that holds one."""
+    """Whether this is a text block without a visible character, which the provider refuses."""
     return block.get("type") == "text" and not block["text"].strip()
 
 
@@ -83,7 +83,7 @@ def _document(part: FilePart, source: dict[str, Any]) -> Message:
 
 
 def _text(data: str) -> str | None:
-    """The text of a plain text file; None where it is not UTF-8, and the file is then only named."""
+    """The text of a plain text file; None where it is not UTF-8. The reply then only names the file."""
     try:
         return base64.b64decode(data).decode("utf-8")
     except ValueError:

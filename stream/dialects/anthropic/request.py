@@ -1,4 +1,4 @@
-"""Anthropic Messages requests: the history in ``messages``, user and model in turns."""
+"""Anthropic Messages requests: the history in ``messages``, user and model alternating."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def user_message(text: str) -> dict[str, Any]:
 
 
 def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The switch stands in the tool choice; ``none`` forbids all calls already and takes no switch."""
+    """The option is a member of the tool choice. The choice ``none`` forbids all calls and does not accept it."""
     choice = body.get("tool_choice") or {"type": "auto"}
     told = dict(choice) if choice.get("type") == "none" else {**choice, "disable_parallel_tool_use": True}
     return {**body, "tool_choice": told}

@@ -1,4 +1,4 @@
-"""Content blocks of Converse: which of them is a call of ours, and how each one goes back to the service.
+"""Content blocks of Converse: which blocks are calls for the harness, and how each block is sent back.
 
 Must not know the order of events, or stop reasons.
 """
@@ -13,7 +13,7 @@ from ...wire.arguments import best_effort_object
 
 
 class Block:
-    """One block: its start (or all of it, where it came whole), what grew since, and the call if it is one of ours."""
+    """One block: its start (or all of it, where it was not streamed), what deltas added, and its call if it has one."""
 
     __slots__ = ("call", "closed", "input", "pieces", "start")
 
@@ -28,7 +28,7 @@ class Block:
         self.pieces.append(delta)
 
     def sent_back(self) -> list[Frame]:
-        """The block as the service takes it in a history; nothing where it is empty or of an unknown kind."""
+        """The block as the service accepts it in a history; empty where it is empty or of an unknown kind."""
         if self.closed and not self.pieces and self._came_whole():
             return [] if _is_blank(self.start) else [self.start]
         kind = next(iter(self.start), "")
@@ -68,7 +68,7 @@ class Block:
 
 
 def call_of(turn: OpenTurn, start: Frame) -> OpenCall | None:
-    """A new call of the turn where this start, or whole block, holds one of ours; the server runs its own ones."""
+    """Open a call where this start or whole block is one for the harness; None for tools that the server runs."""
     about = start.get("toolUse")
     if not isinstance(about, dict) or about.get("type") == "server_tool_use":
         return None

@@ -1,6 +1,6 @@
-"""Amazon Bedrock Converse: content blocks by their index, of which only calls begin with a start, and one stop reason.
+"""Reads Amazon Bedrock Converse: content blocks by index, and one stop reason. Only calls begin with a start event.
 
-Decides what a block means and which stop reasons run. Must not know bytes or argument JSON.
+Decides what a block means, and which stop reasons let calls run. Must not know bytes or argument JSON.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class ConverseReader(DialectReader):
         told = next((document[name] for name in ("message", "Message", "__type") if name in document), None)
         if output is None and told is not None:
             self.turn.fail(ProviderError(text(document.get("__type")) or None, str(told)))
-        self.turn.identify(mapping(document.get("ResponseMetadata")).get("RequestId"))  # of the vendor's own library
-        self.turn.count(document.get("usage"))
+        self.turn.identify(mapping(document.get("ResponseMetadata")).get("RequestId"))  # set by boto3
+        self.turn.add_usage(document.get("usage"))
         for index, content in enumerate(mappings(mapping(mapping(output).get("message")).get("content"))):
             self._whole(index, content)
         self._message_stop(document)
@@ -62,17 +62,17 @@ class ConverseReader(DialectReader):
         if calls == 0 and self._reason == "tool_use":
             return "stop reason tool_use without a call"
         if calls and self._reason == "stop_sequence":
-            return "stop reason stop_sequence beside calls"
+            return "stop reason stop_sequence together with calls"
         return None
 
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
         content: list[Frame] = []
         for _, block in sorted(self._blocks.items()):
             if block.call is None:
                 content += block.sent_back()
-            elif block.call in settled:
+            elif block.call in assembled:
                 about = {"toolUseId": block.call.call_id, "name": block.call.name}
-                content.append({"toolUse": {**about, "input": settled.value_of(block.call)}})
+                content.append({"toolUse": {**about, "input": assembled.value_of(block.call)}})
         return content
 
     def shown(self) -> list[OpenCall]:
@@ -83,9 +83,9 @@ class ConverseReader(DialectReader):
         if block.call is not None:
             block.call.add_value(mapping(content["toolUse"]).get("input"))
             block.call.finish()
-        self.turn.say(content.get("text"))
+        self.turn.add_text(content.get("text"))
         for said in mappings(mapping(content.get("citationsContent")).get("content")):
-            self.turn.say(said.get("text"))
+            self.turn.add_text(said.get("text"))
 
     def _message_start(self, frame: Frame) -> None:
         if self._started:
@@ -123,7 +123,7 @@ class ConverseReader(DialectReader):
             self.turn.violate("text inside a call")
         else:
             block.grow(delta)
-            self.turn.say(delta.get("text"))
+            self.turn.add_text(delta.get("text"))
 
     def _input(self, block: Block, piece: object) -> None:
         if block.call is not None and not block.closed:
@@ -151,7 +151,7 @@ class ConverseReader(DialectReader):
         self.turn.end(STOP_REASONS.get(self._reason, "withheld"), self._reason)
 
     def _metadata(self, frame: Frame) -> None:
-        self.turn.count(frame.get("usage"))
+        self.turn.add_usage(frame.get("usage"))
         self.turn.usage_due = False
 
     _HANDLERS: ClassVar[dict[str, Callable[[ConverseReader, Frame], None]]] = {
@@ -166,5 +166,5 @@ class ConverseReader(DialectReader):
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether a frame, or a whole document, is of this dialect alone."""
+    """Whether this frame or whole response can only be of this dialect."""
     return kind in _OWN_KINDS or ("stopReason" in frame and "message" in mapping(frame.get("output")))

@@ -1,8 +1,8 @@
-"""Bedrock Converse: all results of a turn as ``toolResult`` blocks of one user message, in call order.
+"""Builds replies for Bedrock Converse: all results of a turn as ``toolResult`` blocks of one user message.
 
-The service's rules kept here: text blocks are not blank; ``json`` is an object; a tool's name is of 64 plain
-characters, also one that the model invented; ``status`` is told for errors only, since not every model takes it.
-Bytes are base64, as on the wire; `for_boto3` has them as the vendor's library wants them.
+Keeps the service's rules: blocks are in call order; text blocks are not blank; ``json`` is an object; a tool's name has
+at most 64 plain characters, even where the model invented it; ``status`` is sent for errors only, since not every model
+accepts it. Bytes are base64, as on the wire; `for_boto3` turns them into the form that boto3 expects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILES = {
     "application/pdf": "pdf", "text/csv": "csv", "text/html": "html", "text/plain": "txt", "text/markdown": "md",
 }  # fmt: skip
 _BLOBS = frozenset({"bytes", "redactedContent"})
-# Integers that every reader of documents keeps, and levels that every one takes; anything beyond goes as JSON text.
+# Integers and nesting that every parser of the service keeps exactly; a result beyond these is sent as JSON text.
 _EXACT = 2**53
 _DEEPEST = 32
 
@@ -32,7 +32,7 @@ _DEEPEST = 32
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
     calls = [item for item in items if _is_call(item)]
     if ids and len(calls) != len(ids):
-        raise ValueError(f"the turn has {len(ids)} calls, its items show {len(calls)}")
+        raise ValueError(f"the turn has {len(ids)} calls, but its items contain {len(calls)}")
     left = iter(ids)
     content = [_under(item, next(left)) if ids and _is_call(item) else item for item in items]
     return [{"role": "assistant", "content": content}] if content else []
@@ -52,14 +52,14 @@ def results(answers: Sequence[CallReply]) -> list[Message]:
 
 
 def for_boto3(messages: Sequence[Message]) -> list[Message]:
-    """The same messages with base64 as bytes: boto3 encodes them itself, and would do it twice."""
+    """The same messages with bytes instead of base64 text, since boto3 encodes bytes itself."""
     return [_in_bytes(message) for message in messages]
 
 
 def _in_bytes(value: Any, name: str = "") -> Any:
     match value:
         case dict():
-            free = name in ("input", "json")  # what a model or a tool wrote: no member of it is ours
+            free = name in ("input", "json")  # written by a model or a tool: left as it is
             return value if free else {key: _in_bytes(member, key) for key, member in value.items()}
         case list():
             return [_in_bytes(member) for member in value]
@@ -80,7 +80,7 @@ def _under(item: Message, call_id: str | None) -> Message:
 
 
 def _name(name: str) -> str:
-    """Results pair by id alone, so a name that the service refuses may be another one here."""
+    """A tool name that the service accepts. Results are matched by id alone, so the name may be changed."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "_"
 
 
@@ -108,7 +108,7 @@ def _text(text: str) -> Message:
 
 
 def _source(part: ImagePart | FilePart) -> Message | None:
-    """Where the content is; None for an address that the service does not read."""
+    """The source of the content; None for a URL that the service does not read."""
     if part.url is None:
         return {"bytes": part.data}
     return {"s3Location": {"uri": part.url}} if part.url.startswith("s3://") else None

@@ -1,4 +1,4 @@
-"""Bedrock Converse requests: the history in ``messages``, user and model in turns, tools in ``toolConfig``."""
+"""Bedrock Converse requests: the history in ``messages``, user and model alternating, tools in ``toolConfig``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 HISTORY = "messages"
 TURN_MEMBER: str | None = "content"
-STREAMED: Mapping[str, Any] = {}  # the path says it
+STREAMED: Mapping[str, Any] = {}  # the URL path requests the stream
 TOOLS = "toolConfig"
 
 
@@ -16,9 +16,9 @@ def user_message(text: str) -> dict[str, Any]:
 
 
 def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Converse has no switch; Claude's own one goes through it, where ``modelId`` stands in the body and names Claude.
+    """Converse has no such option. Claude's own one is passed through, where ``modelId`` in the body names Claude.
 
-    It needs its ``type``, unless ``toolConfig`` has a choice: two of them are refused.
+    It needs a ``type``, unless ``toolConfig`` has a choice, because two choices are refused.
     """
     if "claude" not in str(body.get("modelId")):
         return None

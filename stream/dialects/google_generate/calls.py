@@ -1,6 +1,6 @@
-"""The function calls of one generateContent turn: whole in one part, or in pieces over many.
+"""The function calls of one generateContent turn: complete in one part, or in pieces over several parts.
 
-Decides which piece belongs to which call, and when a call in pieces is at its end. Must not know finish reasons.
+Decides which piece belongs to which call, and when a call in pieces is complete. Must not know finish reasons.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ...wire.json_path import BadPath, PathAssembly
 from ...wire.json_scan import Mark
 
 _KNOWN = frozenset({"id", "name", "args", "partialArgs", "willContinue"})
-# Doubles hold every integer below this size; above it the digits are lost before they come to us.
+# A double holds every integer below this size. Larger ones have lost digits before they are sent.
 _EXACT = 2**53
 _NON_FINITE = {"NaN", "Infinity", "-Infinity"}
 
 
 class _Partial:
-    """A call in pieces. After its last piece one empty ``functionCall`` may follow, which says the same again."""
+    """A call in pieces. After the last piece an empty ``functionCall`` may follow, which ends it as well."""
 
     __slots__ = ("args", "assembly", "call", "filled")
 
@@ -39,18 +39,18 @@ class GenerateCalls:
         self._ended: OpenCall | None = None
 
     def take(self, piece: object, siblings: Frame) -> OpenCall | None:
-        """One ``functionCall``; returns the call if it is a new one.
+        """Read one ``functionCall``; returns the call where it is a new one.
 
         Args:
             siblings: the other members of its part (signatures), to be sent back with the call.
         """
         if not isinstance(piece, dict):
-            self._turn.violate("functionCall is no object")
+            self._turn.violate("functionCall is not an object")
             return None
         partial = self._continued(piece)
         ended, self._ended = self._ended, None
         if partial is None and not piece and ended is not None:
-            ended.echo |= siblings  # the second way to say that this call ended
+            ended.echo |= siblings  # it only ends the call again
             return None
         if partial is not None:
             self._piece(partial, piece)
@@ -59,12 +59,12 @@ class GenerateCalls:
         return self._begin(piece, siblings)
 
     def close(self) -> None:
-        """The turn is over: a call that still waits for pieces was cut."""
+        """Called at the end of the turn: a call that still waits for pieces was cut."""
         if self._open:
             self._turn.violate("a call still waits for more of its arguments")
 
     def _continued(self, piece: Frame) -> _Partial | None:
-        """The open call that a piece goes on with: the same id, or neither id nor name."""
+        """The open call that a piece continues: it has the same id, or neither id nor name."""
         if not self._open:
             return None
         if call_id := piece.get("id"):
@@ -90,12 +90,12 @@ class GenerateCalls:
             partial.call.rename(piece["name"])
         if piece.get("args"):
             if partial.args is not None:
-                self._turn.violate("arguments of one call came whole twice")
+                self._turn.violate("one call has complete arguments twice")
             partial.args = piece["args"]
         if (pieces := piece.get("partialArgs")) is not None:
             values = mappings(pieces)
             if values != pieces:
-                self._turn.violate("partialArgs is no list of objects")
+                self._turn.violate("partialArgs is not a list of objects")
             partial.filled |= bool(values)
             for value in values:
                 self._place(partial, value)
@@ -122,7 +122,7 @@ class GenerateCalls:
         self._open.remove(partial)
         self._ended = None if empty else partial.call
         if partial.filled and partial.args is not None:
-            self._turn.violate("arguments of one call came whole and in pieces")
+            self._turn.violate("one call has its arguments complete and in pieces")
             return
         try:
             partial.call.add_value(partial.assembly.value() if partial.filled else partial.args)
@@ -135,7 +135,7 @@ _NO_VALUE: Any = object()
 
 
 def _scalar(value: Frame) -> Any:
-    """The number, truth value or null of a piece; ``_NO_VALUE`` where it has none that can be read."""
+    """The number, boolean or null of a piece; ``_NO_VALUE`` where it has none."""
     number = value.get("numberValue")
     if isinstance(number, (int, float)) and not isinstance(number, bool):
         return _number(number)

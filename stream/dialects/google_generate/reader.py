@@ -1,6 +1,7 @@
-"""Google generateContent: parts of one candidate gathered over all chunks, and one finish reason.
+"""Reads Google generateContent: the parts of one candidate from all chunks, and one finish reason.
 
-Decides what a part is and which finish reasons run. Must not know bytes, or how arguments in pieces fit together.
+Decides what a part means, and which finish reasons let calls run. Must not know bytes, or how arguments in pieces are
+assembled.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ class GenerateReader(DialectReader):
     def __init__(self, turn: OpenTurn) -> None:
         super().__init__(turn)
         self._calls = GenerateCalls(turn)
-        self._parts: list[tuple[Frame, OpenCall | None]] = []  # what goes back, in order
+        self._parts: list[tuple[Frame, OpenCall | None]] = []  # for the echo, in order
 
     def read(self, kind: str, frame: Frame) -> None:
         self.turn.identify(frame.get("responseId"))
-        self.turn.count(frame.get("usageMetadata"))
+        self.turn.add_usage(frame.get("usageMetadata"))
         if "promptFeedback" in frame and (blocked := mapping(frame["promptFeedback"]).get("blockReason")):
             self.turn.end("filtered", str(blocked))
         for candidate in _first_candidate(frame):
@@ -64,9 +65,9 @@ class GenerateReader(DialectReader):
         self.turn.released |= bool(self.turn.endings)
 
     def contradiction(self, calls: int) -> str | None:
-        return None  # STOP fits to any number of calls
+        return None  # STOP fits any number of calls
 
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
         parts: list[Frame] = []
         words: list[str] = []
         for part, call in self._parts:
@@ -75,8 +76,8 @@ class GenerateReader(DialectReader):
             else:
                 parts += _as_part(words)
                 words = []
-                if call is None or call in settled:
-                    parts.append(_sent_back(part, call, settled))
+                if call is None or call in assembled:
+                    parts.append(_sent_back(part, call, assembled))
         return parts + _as_part(words)
 
     def _part(self, part: Frame) -> None:
@@ -87,7 +88,7 @@ class GenerateReader(DialectReader):
             return
         self._parts.append((part, None))
         if not part.get("thought"):
-            self.turn.say(part.get("text"))
+            self.turn.add_text(part.get("text"))
 
     def _finish(self, reason: object) -> None:
         if reason in _NOT_FINISHED:
@@ -98,7 +99,7 @@ class GenerateReader(DialectReader):
 
 
 def _first_candidate(frame: Frame) -> list[Frame]:
-    """What a frame says about candidate 0. Google leaves the number out where it is 0."""
+    """The parts of a frame that belong to candidate 0. Google omits the index where it is 0."""
     candidates = mappings(frame.get("candidates"))
     if len(candidates) == 1 and candidates[0].get("index") in (0, None):
         return candidates
@@ -107,23 +108,23 @@ def _first_candidate(frame: Frame) -> list[Frame]:
 
 
 def _is_plain(part: Frame) -> bool:
-    """Text and nothing else: such neighbours are joined. A part with a signature must stay as it is."""
+    """Whether a part is text and nothing else. Adjacent ones are joined; parts with a signature are not."""
     return len(part) == 1 and isinstance(part.get("text"), str)
 
 
 def _as_part(words: list[str]) -> list[Frame]:
-    """One part with these words; none where they are empty."""
+    """One part with these pieces of text; empty where they are."""
     return [{"text": joined(words)}] if any(words) else []
 
 
-def _sent_back(part: Frame, call: OpenCall | None, settled: AssembledCalls) -> Frame:
+def _sent_back(part: Frame, call: OpenCall | None, assembled: AssembledCalls) -> Frame:
     if call is None:
         return part
     about: Frame = {"id": call.call_id} if call.call_id is not None else {}
-    about |= {"name": call.name, "args": settled.value_of(call)}
+    about |= {"name": call.name, "args": assembled.value_of(call)}
     return {**without(part, "functionCall"), **call.echo, "functionCall": about}
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether a frame, or a whole document, is of this dialect alone."""
+    """Whether this frame or whole response can only be of this dialect."""
     return not frame.keys().isdisjoint(("candidates", "promptFeedback", "usageMetadata"))

@@ -1,7 +1,7 @@
-"""Google generateContent: all results of a turn as ``functionResponse`` parts of one user content.
+"""Builds replies for Google generateContent: all results of a turn as ``functionResponse`` parts of one user content.
 
-Calls and results pair by order and name; an id is sent only where one came. ``response`` is an object with ``output``
-or ``error``. The service keeps its numbers as doubles, so an integer that a double cannot hold goes as its digits.
+The service matches calls and results by order and name; an id is sent only where one came. ``response`` is an object
+with ``output`` or ``error``. The service stores numbers as doubles, so larger integers are sent as strings.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ...replies.protocol import Ids, Message, WrittenCall
 
 IDS = IdRule(pairs=False)
 
-# The documented signature for a call that no Gemini model made; without one, newer models refuse the request.
+# The documented signature for calls that no Gemini model made; newer models refuse a request without a signature.
 _FOREIGN = "skip_thought_signature_validator"
 
 _MEDIA = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 _EXACT = 2**53
 
-# Levels of a result sent as structure; a deeper one goes as JSON text. The service reads structures by a parser that
-# stops at 100 nested messages, and each level costs it more than one.
+# A result with more levels is sent as JSON text. The service's parser stops at 100 nested messages, and one level of
+# JSON needs several messages.
 _DEEPEST = 32
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
-    """The model's content unchanged: parts, order and signatures are checked by the service."""
+    """The model's content unchanged, since the service checks parts, order and signatures."""
     return [{"role": "model", "parts": list(items)}] if items else []
 
 
@@ -49,8 +49,8 @@ def _call(call: WrittenCall, *, first: bool) -> Message:
 
 def _result(answer: CallReply) -> Message:
     media = [part for part in answer.parts if _is_shown(part) and not answer.is_error]
-    told = [part for part in answer.parts if part not in media]
-    response = {"error": answer.text} if answer.is_error else {"output": _output(told)}
+    written = [part for part in answer.parts if part not in media]
+    response = {"error": answer.text} if answer.is_error else {"output": _output(written)}
     function = _id(answer.call_id) | {"name": answer.tool, "response": response}
     return {"functionResponse": function | ({"parts": [_medium(part) for part in media]} if media else {})}
 

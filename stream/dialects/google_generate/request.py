@@ -1,4 +1,4 @@
-"""Google generateContent requests: the history in ``contents``, user and model in turns."""
+"""Google generateContent requests: the history in ``contents``, user and model alternating."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 HISTORY = "contents"
 TURN_MEMBER: str | None = "parts"
-STREAMED: Mapping[str, Any] = {}  # the path says it
+STREAMED: Mapping[str, Any] = {}  # the URL path requests the stream
 TOOLS = "tools"
 
 

@@ -1,6 +1,6 @@
-"""Google Interactions: steps that start, grow and stop, and one status at the end.
+"""Reads Google Interactions: steps that start, grow and stop, and one status at the end.
 
-Decides what a step is and which statuses run. Must not know bytes or argument JSON.
+Decides what a step means, and which statuses let calls run. Must not know bytes or argument JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STATUSES: dict[str, TurnOutcome] = {
 
 
 class _Step:
-    """One step: its start as it came, the deltas since, and the call if it is ours."""
+    """One step: its start, its deltas, and its call where it is one for the harness."""
 
     __slots__ = ("call", "deltas", "start", "stopped")
 
@@ -38,7 +38,7 @@ class _Step:
         self.deltas: list[Frame] = []
 
     def echo(self) -> Frame:
-        """The step with what its deltas added: texts as content, all other members by name."""
+        """The step with everything that its deltas added: text as content, other members by name."""
         step = dict(self.start)
         content: list[Any] = [*mappings(step.get("content"))]
         summary: list[Any] = [*mappings(step.get("summary"))]
@@ -82,16 +82,16 @@ class InteractionsReader(DialectReader):
         if self._status == "requires_action" and calls == 0:
             return "requires_action without a call"
         if self._status == "completed" and calls:
-            return "status completed beside calls"
+            return "status completed together with calls"
         return None
 
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
         steps = []
         for _, step in sorted(self._steps.items()):
             if step.call is None:
                 steps.append(step.echo())
-            elif step.call in settled:
-                steps.append({**step.start, **step.call.echo, "arguments": settled.value_of(step.call)})
+            elif step.call in assembled:
+                steps.append({**step.start, **step.call.echo, "arguments": assembled.value_of(step.call)})
         return steps
 
     def shown(self) -> list[OpenCall]:
@@ -99,7 +99,7 @@ class InteractionsReader(DialectReader):
 
     def _known(self, interaction: Frame) -> None:
         self.turn.identify(interaction.get("id"))
-        self.turn.count(interaction.get("usage"))
+        self.turn.add_usage(interaction.get("usage"))
         if error := error_in(interaction):
             self.turn.fail(error)
 
@@ -156,7 +156,7 @@ class InteractionsReader(DialectReader):
 
     def _say(self, part: Frame) -> None:
         if part.get("type") == "text":
-            self.turn.say(part.get("text"))
+            self.turn.add_text(part.get("text"))
 
     def _stop(self, frame: Frame) -> None:
         step = self._open_step(frame)
@@ -190,6 +190,6 @@ class InteractionsReader(DialectReader):
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether a frame, or a whole document, is of this dialect alone."""
+    """Whether this frame or whole response can only be of this dialect."""
     own = kind.startswith(("interaction.", "step."))
     return own or frame.get("object") == "interaction" or "steps" in frame

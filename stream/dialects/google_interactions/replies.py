@@ -1,7 +1,8 @@
-"""Google Interactions: one ``function_result`` step per call, paired by ``call_id``, with an error flag.
+"""Builds replies for Google Interactions: one ``function_result`` step per call, with an error flag.
 
-JSON goes as text, in which every integer keeps its digits. With ``previous_interaction_id`` the results are the whole
-next input; without a stored interaction the echoed steps go before them.
+Calls and results are matched by ``call_id``. JSON is sent as text, so that every integer keeps its digits. With
+``previous_interaction_id`` the results are the whole next input; without a stored interaction the echoed steps come
+before them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ...replies.answers import CallReply, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, with_ids
 
-IDS = IdRule()  # any text that is there and not repeated
+IDS = IdRule()  # any id that is not empty and not repeated
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:

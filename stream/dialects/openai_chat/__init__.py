@@ -1,1 +1,1 @@
-"""OpenAI Chat Completions, and the servers that imitate it."""
+"""OpenAI Chat Completions, and compatible servers."""

@@ -1,6 +1,6 @@
-"""The calls of one Chat message, whose entries say in many ways which call they mean.
+"""The calls of one Chat message. Servers differ in how an entry of ``tool_calls`` names the call it belongs to.
 
-Decides to which call an entry belongs, by the rules of the policy. Must not know finish reasons.
+Decides to which call an entry belongs. Must not know finish reasons.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from ...turns.reader import Frame, mapping, without
 from ...turns.turn import CallKind
 from ...turns.turn_builder import OpenCall, OpenTurn
 
-# The type tag, and the member of an entry that describes such a call: its name and its arguments.
+# Type tag, which is also the member with name and arguments -> (kind, the member of that with the arguments).
 _KINDS: dict[str, tuple[CallKind, str]] = {"function": ("function", "arguments"), "custom": ("custom", "input")}
 
 
 class _Slot:
-    """One entry of ``tool_calls`` as it grows; ``call`` is None when its type tag says that it is not ours."""
+    """One entry of ``tool_calls`` under construction; ``call`` is None for other types of calls."""
 
     __slots__ = ("call", "id", "tag")
 
@@ -37,50 +37,50 @@ class ChatCalls:
 
     @property
     def any(self) -> bool:
-        """Whether a call of ours was opened at all."""
+        """Whether any call for the harness was opened."""
         return bool(self._turn.calls)
 
     @property
     def lack_text(self) -> bool:
-        """Whether a call of ours that has a name never got any arguments."""
+        """Whether a call with a name got no arguments."""
         return any(call.name and not call.pieces and not call.too_large for call in self._turn.calls)
 
     def take(self, entries: object, *, whole: bool) -> None:
-        """The ``tool_calls`` of a delta or, ``whole``, of a message in which each entry is a call of its own."""
+        """Read the ``tool_calls`` of a delta; ``whole``: of a complete message, in which each entry is one call."""
         if not isinstance(entries, list):
-            self._turn.violate("tool_calls is no list")
+            self._turn.violate("tool_calls is not a list")
             return
         for entry in entries:
             if isinstance(entry, dict):
                 self._take(entry, whole)
             elif entry is not None:
-                self._turn.violate("an entry of tool_calls is no object")
+                self._turn.violate("an entry of tool_calls is not an object")
 
     def take_legacy(self, piece: object) -> None:
-        """The old single ``function_call``, which has no id."""
+        """Read the legacy ``function_call``, which has no id."""
         if not isinstance(piece, dict):
-            self._turn.violate("function_call is no object")
+            self._turn.violate("function_call is not an object")
             return
         if not piece.get("name") and not piece.get("arguments"):
-            return  # some servers send the empty form beside everything
+            return  # some servers always send an empty one
         if self._legacy is None:
             self._legacy = self._turn.open_call("function")
-            self._legacy.echo = {"legacy": True}  # its result goes back in the old form, too
+            self._legacy.echo = {"legacy": True}  # its result is sent back in the legacy form
         self._legacy.extend_name(piece.get("name"))
         self._legacy.add(piece.get("arguments"))
         self._check_forms()
 
-    def describe(self, message: Frame, settled: AssembledCalls) -> None:
-        """Put the calls into the message that goes back."""
-        entries = [_entry(slot, settled) for slot in self._slots if slot.call is not None and slot.call in settled]
+    def describe(self, message: Frame, assembled: AssembledCalls) -> None:
+        """Add the calls to the message that is sent back."""
+        entries = [_entry(slot, assembled) for slot in self._slots if slot.call is not None and slot.call in assembled]
         if entries:
             message["tool_calls"] = entries
-        if self._legacy is not None and self._legacy in settled:
-            message["function_call"] = {"name": self._legacy.name, "arguments": settled.text_of(self._legacy)}
+        if self._legacy is not None and self._legacy in assembled:
+            message["function_call"] = {"name": self._legacy.name, "arguments": assembled.text_of(self._legacy)}
 
     def _check_forms(self) -> None:
         if self._legacy is not None and self._slots:
-            self._turn.violate("calls in the old form beside calls in the new one")
+            self._turn.violate("calls in the legacy form together with tool_calls")
 
     def _take(self, entry: Frame, whole: bool) -> None:
         tag = _tag(entry)
@@ -92,8 +92,8 @@ class ChatCalls:
         if isinstance(call_id, str) and slot.id is None:
             slot.id = call_id
             self._by_id.setdefault(call_id, slot)
-        told = tag if slot.call is not None else entry.get("type")  # what is not ours has its own fields
-        if told and slot.tag not in (None, told):
+        stated = tag if slot.call is not None else entry.get("type")  # other types have their own fields
+        if stated and slot.tag not in (None, stated):
             self._turn.violate("a call changed its type")
         elif slot.call is not None:
             slot.tag = tag or slot.tag
@@ -110,7 +110,7 @@ class ChatCalls:
         call.kind, member = _KINDS[tag]
         about = mapping(entry.get(tag))
         if entry.get(tag) not in (None, about):
-            self._turn.violate(f"the {tag} of a call is no object")
+            self._turn.violate(f"the {tag} of a call is not an object")
         call.extend_name(about.get("name"))
         call.add(about.get(member))
 
@@ -118,7 +118,7 @@ class ChatCalls:
         call_id, name = _present(entry.get("id")), _name(entry, tag)
         index = _index(entry.get("index"))
         if index is _BAD:
-            self._turn.violate("the index of a call is no number")
+            self._turn.violate("the index of a call is not a number")
             return None
         if index is None:
             known = self._by_id.get(call_id) if isinstance(call_id, str) else None
@@ -149,7 +149,7 @@ class ChatCalls:
 
 
 class _Bad(int):
-    """An index that is no number."""
+    """An index that is not a number."""
 
 
 _BAD = _Bad()
@@ -162,12 +162,12 @@ def _index(value: object) -> int | None:
 
 
 def _present(value: object) -> object:
-    """An id as it came; None where it is absent: null, empty, blank, or the word null."""
+    """The id unchanged; None where it is absent: null, empty, blank, or the string "null"."""
     return None if isinstance(value, str) and value.strip() in ("", "null") else value
 
 
 def _tag(entry: Frame) -> str | None:
-    """The type tag; where it is missing or empty, the field that is there."""
+    """The type tag; where it is missing or empty, the type whose member is present."""
     tag = entry.get("type")
     if tag:
         return tag if isinstance(tag, str) else "unknown"
@@ -179,14 +179,14 @@ def _name(entry: Frame, tag: str | None) -> object:
 
 
 def _late_id(slot: _Slot, name: object) -> bool:
-    """Whether the entry brings the id of a call that had none so far, and no other call."""
+    """Whether the entry adds the id to a call that had none so far, rather than begins another call."""
     call = slot.call
     return slot.id is None and call is not None and (call.name in ("", name) or not call.pieces)
 
 
-def _entry(slot: _Slot, settled: AssembledCalls) -> Frame:
+def _entry(slot: _Slot, assembled: AssembledCalls) -> Frame:
     assert slot.call is not None
     call = slot.call
     tag = "custom" if call.kind == "custom" else "function"
     entry: Frame = {"id": call.call_id} if call.call_id is not None else {}
-    return {**entry, "type": tag, tag: {"name": call.name, _KINDS[tag][1]: settled.text_of(call)}, **call.echo}
+    return {**entry, "type": tag, tag: {"name": call.name, _KINDS[tag][1]: assembled.text_of(call)}, **call.echo}

@@ -1,6 +1,6 @@
-"""OpenAI Chat Completions and the servers that imitate it: one choice, calls by index, id or name, one finish reason.
+"""Reads OpenAI Chat Completions, also from compatible servers: one choice, its calls, and one finish reason.
 
-Decides which entry belongs to which call and which finish reasons run. Must not know bytes or argument JSON.
+Decides which finish reasons let calls run. Must not know bytes or argument JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FINISH_REASONS: dict[str, TurnOutcome] = {
     "cancel": "aborted",
 }
 _PROMISE_CALLS = ("tool_calls", "function_call")
-# Members of a message that some servers want back with its calls, and whether their pieces are texts or lists.
+# Members of a message that some servers expect back with its calls, and the type of their pieces.
 _ECHOED = {"reasoning_content": str, "reasoning": str, "reasoning_details": list}
 
 
@@ -49,7 +49,7 @@ class ChatReader(DialectReader):
 
     def read(self, kind: str, frame: Frame) -> None:
         self.turn.identify(frame.get("id"))
-        self.turn.count(frame.get("usage"))
+        self.turn.add_usage(frame.get("usage"))
         for choice in _first_choice(frame):
             self._choice(choice, "delta")
 
@@ -59,7 +59,7 @@ class ChatReader(DialectReader):
     def body(self, document: Frame) -> None:
         self._whole = True
         self.turn.identify(document.get("id"))
-        self.turn.count(document.get("usage"))
+        self.turn.add_usage(document.get("usage"))
         for choice in _first_choice(document):
             self._choice(choice, "message")
 
@@ -76,20 +76,22 @@ class ChatReader(DialectReader):
         promised = next((reason for reason in self._reasons if reason in _PROMISE_CALLS), None)
         return f"finish reason {promised} without a call" if promised and calls == 0 else None
 
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
         message: Frame = {"role": "assistant", "content": self.turn.text or None}
         for member, pieces in self._echo.items():
             message[member] = pieces if _ECHOED[member] is list else "".join(pieces)
-        self._calls.describe(message, settled)
+        self._calls.describe(message, assembled)
         if len(message) == 2 and not self.turn.text:
-            return []  # nothing was said
-        if not settled and not self.turn.text:
-            message["content"] = ""  # null is taken beside calls only
+            return []  # an empty turn is not sent back
+        if not assembled and not self.turn.text:
+            message["content"] = ""  # null is accepted only together with calls
         return [message]
 
     def _withdraw_finish(self) -> None:
-        """Some servers send arguments after the finish reason, so a call without any may have lost them. Whoever reads
-        live asks again, as after any other stream that ended without its terminal."""
+        """Treat the turn as cut where a call has no arguments and ``[DONE]`` is missing.
+
+        Some servers send arguments after the finish reason, so these may be lost. `read_turn` then requests the turn
+        again."""
         if self.turn.endings and all(outcome == "completed" for outcome, _ in self.turn.endings):
             self.turn.endings.clear()
             self.turn.notes.append("a call without argument text, and no [DONE] after it")
@@ -115,11 +117,11 @@ class ChatReader(DialectReader):
             self._calls.take_legacy(legacy)
 
     def _content(self, content: object) -> None:
-        """Text, or a list of parts (some servers put their thinking among them)."""
-        self.turn.say(content)
+        """Add text, or a list of parts, among which some servers put thinking."""
+        self.turn.add_text(content)
         for part in mappings(content):
             if part.get("type") == "text":
-                self.turn.say(part.get("text"))
+                self.turn.add_text(part.get("text"))
             elif part.get("type") == "refusal":
                 self._refused = True
 
@@ -133,12 +135,12 @@ class ChatReader(DialectReader):
 
 
 def _first_choice(frame: Frame) -> list[Frame]:
-    """What a frame says about choice 0. A server that has but one may leave the number out."""
+    """The parts of a frame that belong to choice 0. A server with a single choice may omit the index."""
     choices = mappings(frame.get("choices"))
     numbered = [choice for choice in choices if choice.get("index") in (0, "0")]
     return numbered or [choice for choice in choices if choice.get("index") is None][:1]
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether a frame, or a whole document, is of this dialect alone."""
+    """Whether this frame or whole response can only be of this dialect."""
     return "choices" in frame or str(frame.get("object")).startswith("chat.completion")

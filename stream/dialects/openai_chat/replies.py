@@ -1,7 +1,8 @@
-"""OpenAI Chat Completions: one ``tool`` message per call, in call order, right after the assistant message.
+"""Builds replies for OpenAI Chat Completions: one ``tool`` message per call.
 
-A tool message takes text only and has no error flag; the answer's words carry both. The old ``function_call`` has no
-id and is answered by a ``function`` message under the tool's name.
+The messages follow the assistant message in call order. A tool message holds text only and has no error flag, so the
+text says when the call failed. The legacy ``function_call`` has no id; its answer is a ``function`` message with the
+tool's name.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from ...replies.answers import CallReply, json_text
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall
 
-# The tightest limit of the service (some of its models take 64). Imitating servers compare ids byte for byte, whatever
-# characters they are made of, so none is forbidden here.
+# The strictest limit of the service (some models accept 64). Compatible servers compare ids byte for byte, so any
+# character is allowed.
 IDS = IdRule(max_length=40)
 
 

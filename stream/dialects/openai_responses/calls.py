@@ -1,6 +1,6 @@
-"""The items of one OpenAI response: each by its ``output_index``, and how the final output list fits to them.
+"""The items of one OpenAI response: the streamed ones by ``output_index``, and those of the final output list.
 
-Decides which listed item is which streamed one, and what a call's final text is. Must not know events.
+Decides which item of the final list is which streamed one, and what a call's final arguments are. Must not know events.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from ...turns.turn import CallKind
 from ...turns.turn_builder import OpenCall, OpenTurn
 from ...wire.arguments import json_text
 
-# Item type -> (kind of call, the member that holds its arguments). All other items are not ours to run.
+# Item type -> (kind of call, the member that holds its arguments). Other items are not calls for the harness.
 OURS: dict[str, tuple[CallKind, str]] = {
     "function_call": ("function", "arguments"),
     "custom_tool_call": ("custom", "input"),
 }
-# A finished item of a hosted program is met with `in_progress`; nothing else but `completed` may run.
+# Statuses of a finished item that let its call run. Items of hosted programs finish with `in_progress`.
 _RUNNABLE = (None, "completed", "in_progress")
 
 
 def kind_of(item: Frame) -> CallKind | None:
-    """The kind of call that an item is; None for what is not ours. The type tag alone says it."""
+    """The kind of call of an item, from its type alone; None where it is not a call for the harness."""
     tag = item.get("type")
     return OURS[tag][0] if isinstance(tag, str) and tag in OURS else None
 
 
 def arguments_of(item: Frame) -> object:
-    """The argument text of an item that is a call of ours."""
+    """The argument text of an item that is a call."""
     return item.get(OURS[item["type"]][1])
 
 
 class Slot:
-    """One output item: its latest form, and the call if it is one of ours.
+    """One output item: its latest form, and its call where it is one for the harness.
 
     Attributes:
-        finals: every final text that was told, empty ones included.
-        status: what a finished item says about itself, if that forbids to run it.
-        listed: it was found in the final output list.
+        finals: every final argument text that came, empty ones included.
+        status: the status of the finished item, where it forbids to run the call.
+        listed: the item was found in the final output list.
     """
 
     __slots__ = ("announced", "call", "finals", "item", "listed", "status")
@@ -52,14 +52,14 @@ class Slot:
         self.listed = False
 
     def echo(self, text: str) -> Frame:
-        """The call as an item to send back; a call whose item never came is given one."""
+        """The call as an item to send back; it is built here where the stream had no item."""
         assert self.call is not None
         tag = next(tag for tag, (kind, _) in OURS.items() if kind == self.call.kind)
         item = self.item or {"call_id": self.call.call_id, "name": self.call.name}
         return {**item, "type": tag, OURS[tag][1]: text}
 
     def describe(self, turn: OpenTurn, item: Frame) -> None:
-        """Take over what an item says about its call, apart from the arguments."""
+        """Set id, name and echo of the call from an item."""
         self.item = item
         if self.call is None:
             return
@@ -70,12 +70,12 @@ class Slot:
         self.call.echo |= without(item, "type", "id", "call_id", "name", "arguments", "input", "status")
 
     def fragment(self, piece: object) -> None:
-        """Fragments after a final are passed over."""
+        """Add a fragment; one after a final text is ignored."""
         if self.call is not None and not any(self.finals):
             self.call.add(piece)
 
     def final(self, piece: object) -> None:
-        """A final text; the first one is shown where no fragments were."""
+        """Add a final text; the first one makes drafts where there were no fragments."""
         assert self.call is not None
         self.finals.append(piece)
         if not self.call.pieces:
@@ -87,13 +87,13 @@ class Slot:
             self.status = item.get("status")
 
     def agree(self) -> str | None:
-        """Let the final text take the place of the fragments. Returns what is wrong with the finals, if anything."""
+        """Replace the fragments by the final text. Returns how the final texts contradict each other, or None."""
         assert self.call is not None
         if not self.finals:
-            return "a call never reached a final form"
+            return "a call without its final arguments"
         told = [final for final in self.finals if final not in (None, "")]
         if len({_as_text(final) for final in told}) > 1:
-            return "two final forms of one call differ"
+            return "two final texts of one call differ"
         if told:
             self.call.replace(told[0])
         return None
@@ -112,7 +112,7 @@ def _as_text(final: Any) -> str:
 
 
 class Items:
-    """All items of one response: the streamed ones by index, and calls that only the final list has."""
+    """All items of one response: the streamed ones by index, and calls that are in the final list only."""
 
     def __init__(self, turn: OpenTurn) -> None:
         self._turn = turn
@@ -128,7 +128,7 @@ class Items:
         return [slot for slot in (*self.streamed.values(), *self.unannounced) if slot.call is not None]
 
     def list_item(self, position: int, item: Frame) -> None:
-        """One item of the final output list: either side may lack some."""
+        """Read one item of the final output list. Items may be missing in the list or in the stream."""
         kind = kind_of(item)
         if kind is None:
             self.output.append((item, None))
@@ -145,7 +145,7 @@ class Items:
         self.output.append((item, slot))
 
     def _find(self, position: int, item: Frame) -> Slot | None:
-        """The streamed call that a listed one is: by call_id; among equal ids by place, then by text."""
+        """The streamed call of a listed item: by call_id; among equal ids by position, then by arguments."""
         kind = kind_of(item)
         free = [slot for slot in self.streamed.values() if slot.call and slot.call.kind == kind and not slot.listed]
         call_id = item.get("call_id") or None
@@ -154,7 +154,7 @@ class Items:
         if in_place in same_id or (in_place in free and not (call_id and _call_id(in_place))):
             return in_place
         if not same_id and any(not (call_id and _call_id(slot)) for slot in free):
-            self._turn.violate("a listed call that could be one of the streamed ones")
+            self._turn.violate("a call of the final list that may be one of several streamed ones")
         same = [slot for slot in same_id if arguments_of(item) in slot.finals and _name(slot) == item.get("name")]
         return next(iter(same or same_id), None)
 
@@ -162,7 +162,7 @@ class Items:
         return slot.call is not None and slot.call.kind != kind
 
     def complete(self) -> list[tuple[Frame, Slot | None]]:
-        """Every item once, in the order of the response: the final list if it lacks nothing."""
+        """Every item once, in the order of the response: the final list where it is complete."""
         lacks_a_call = any(slot.call and not slot.listed for slot in self.streamed.values())
         if len(self.output) >= len(self.streamed) and not lacks_a_call:
             return self.output

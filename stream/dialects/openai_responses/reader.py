@@ -1,6 +1,7 @@
-"""OpenAI Responses: what each event tells about the items of a response, and what the terminals say.
+"""Reads OpenAI Responses: events about the items of a response, and the terminal events.
 
-Decides which events count, and in which order they may come. Must not know bytes or argument JSON.
+Decides which events count, in which order they may come, and which terminal events let calls run.
+Must not know bytes or argument JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...turns.turn_builder import OpenCall, OpenTurn
 from ...wire.frames import error_in
 from .calls import Items, Slot, arguments_of, kind_of
 
-# Events after which nothing may come.
+# Terminal events: nothing may follow them.
 TERMINALS: dict[str, TurnOutcome] = {
     "response.completed": "completed",
     "response.incomplete": "truncated",
@@ -32,14 +33,14 @@ class ResponsesReader(DialectReader):
         super().__init__(turn)
         self._items = Items(turn)
         self._seen: set[int] = set()  # sequence numbers
-        self._spoken: set[tuple[object, ...]] = set()  # places that have told text, whole items included
+        self._with_text: set[tuple[object, ...]] = set()  # parts and items whose text was added already
         self._refused = False
 
     def read(self, kind: str, frame: Frame) -> None:
         number = frame.get("sequence_number")
         if type(number) is int:
             if number in self._seen:
-                return  # a replay
+                return  # a repeated event
             self._seen.add(number)
         handler = self._HANDLERS.get(kind)
         if self.turn.released and (handler or kind in TERMINALS):
@@ -68,15 +69,15 @@ class ResponsesReader(DialectReader):
 
     def contradiction(self, calls: int) -> str | None:
         odd = next((slot.status for slot in self._items.calls() if slot.status is not None), None)
-        return f"a call whose item says {odd}" if odd is not None else None
+        return f"a call whose item has the status {odd}" if odd is not None else None
 
-    def assistant(self, settled: AssembledCalls) -> list[Frame]:
+    def assistant(self, assembled: AssembledCalls) -> list[Frame]:
         items = []
         for item, slot in self._items.complete():
             if slot is None or slot.call is None:
                 items.append(item)
-            elif slot.call in settled:
-                items.append(slot.echo(settled.text_of(slot.call)))
+            elif slot.call in assembled:
+                items.append(slot.echo(assembled.text_of(slot.call)))
         return items
 
     def shown(self) -> list[OpenCall]:
@@ -103,7 +104,7 @@ class ResponsesReader(DialectReader):
             self._message(frame.get("output_index"), slot.item)
 
     def _described(self, frame: Frame) -> Slot | None:
-        """The slot of the item in this frame, opened if need be."""
+        """The slot of the item in this frame; opened where it is new."""
         index = self._index(frame)
         if index is None:
             return None
@@ -135,7 +136,7 @@ class ResponsesReader(DialectReader):
             slot.final(frame.get(member))
 
     def _call_slot(self, frame: Frame, kind: CallKind) -> Slot | None:
-        """Where a fragment or a final text goes; None where the item is not ours. It may come before its item."""
+        """The slot for a fragment or a final text, which may come before its item; None for other items."""
         index = self._index(frame)
         if index is None:
             return None
@@ -149,36 +150,36 @@ class ResponsesReader(DialectReader):
 
     def _terminal(self, kind: str, response: Frame) -> None:
         self.turn.released = True
-        self.turn.count(response.get("usage"))
+        self.turn.add_usage(response.get("usage"))
         self.turn.end(*_ending(kind, response))
         for position, item in enumerate(mappings(response.get("output"))):
             self._items.list_item(position, item)
             self._refused |= _has_refusal(item)
-        if not self.turn.texts:  # nothing was streamed; else the list repeats it
+        if not self.turn.texts:  # else the final list repeats the streamed text
             for item in mappings(response.get("output")):
-                self._say(item)
+                self._add_text(item)
 
     def _text_delta(self, frame: Frame) -> None:
-        if (place := _part_place(frame)) not in self._spoken:
-            self._spoken |= {_item_place(frame), place}
-        self.turn.say(frame.get("delta"))
+        if (place := _part_place(frame)) not in self._with_text:
+            self._with_text |= {_item_place(frame), place}
+        self.turn.add_text(frame.get("delta"))
 
     def _text_done(self, frame: Frame) -> None:
-        if _part_place(frame) not in self._spoken:
-            self._spoken |= {_item_place(frame), _part_place(frame)}
-            self.turn.say(frame.get("text"))
+        if _part_place(frame) not in self._with_text:
+            self._with_text |= {_item_place(frame), _part_place(frame)}
+            self.turn.add_text(frame.get("text"))
 
     def _message(self, index: object, item: Frame) -> None:
         self._refused |= _has_refusal(item)
-        if (index,) not in self._spoken:
-            self._spoken.add((index,))
-            self._say(item)
+        if (index,) not in self._with_text:
+            self._with_text.add((index,))
+            self._add_text(item)
 
-    def _say(self, item: Frame) -> None:
+    def _add_text(self, item: Frame) -> None:
         if item.get("type") == "message":
             for part in mappings(item.get("content")):
                 if part.get("type") == "output_text":
-                    self.turn.say(part.get("text"))
+                    self.turn.add_text(part.get("text"))
 
     def _part(self, frame: Frame) -> None:
         if mapping(frame.get("part")).get("type") == "refusal":
@@ -239,5 +240,5 @@ def _ending(kind: str, response: Frame) -> tuple[TurnOutcome, str]:
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether a frame, or a whole document, is of this dialect alone."""
+    """Whether this frame or whole response can only be of this dialect."""
     return kind.startswith("response.") or frame.get("object") == "response"

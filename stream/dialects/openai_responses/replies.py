@@ -1,6 +1,6 @@
-"""OpenAI Responses: one output item per call, paired by ``call_id``; an item's own ``id`` is never used for it.
+"""Builds replies for OpenAI Responses: one output item per call, matched by ``call_id`` and never by an item's ``id``.
 
-There is no error flag; the answer's words carry it.
+There is no error flag, so the text says when the call failed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...replies.answers import CallReply, json_text, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, with_ids
 
-IDS = IdRule(max_length=64)  # the service's own limit for call_id; any characters are taken
+IDS = IdRule(max_length=64)  # the service's limit for call_id; any character is accepted
 
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
