@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from .connections.waiting import Wakeups
     from .model.keyring import Key, Keyring
-    from .model.keys import Namespace
+    from .model.keys import Namespace, Timed
     from .model.outcomes import (
         Failure,
         Outcome,
@@ -104,6 +104,7 @@ __all__ = [
     "StoreUnsafe",
     "StoreWentBack",
     "TextPart",
+    "Timed",
     "ToolSpec",
     "ToolonceError",
     "TurnIdMissing",
@@ -135,7 +136,10 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
         "Key",
         "Keyring",
     ),
-    ".model.keys": ("Namespace",),
+    ".model.keys": (
+        "Namespace",
+        "Timed",
+    ),
     ".model.outcomes": (
         "Failure",
         "Outcome",

@@ -41,9 +41,13 @@ def add_response_options(parser: argparse.ArgumentParser | argparse._ArgumentGro
         "--max-tokens", metavar="N", type=whole_number,
         help="the request's limit of output tokens: a turn that used it up is truncated, whatever the provider says",
     )  # fmt: skip
+    parser.add_argument(
+        "--trust-done", action="store_true",
+        help="of openai-chat: the server never sends a finish reason, [DONE] ends a turn properly",
+    )  # fmt: skip
 
 
-def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> TurnResult:
+def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, trust_done: bool = False) -> TurnResult:
     """The turn in these bytes, judged; a whole JSON response is told from a stream by its first character.
 
     Raises:
@@ -52,7 +56,7 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None) -> T
     chosen = spec_of(dialect).name if dialect else detect_dialect(body)
     if is_document(body):
         return decode_body(body, chosen, max_tokens=max_tokens)
-    decoder = TurnDecoder(chosen, max_tokens=max_tokens)
+    decoder = TurnDecoder(chosen, max_tokens=max_tokens, trust_done=trust_done)
     decoder.feed(body)
     return decoder.eof()
 

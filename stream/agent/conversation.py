@@ -47,6 +47,7 @@ class Terms:
         wait_s: how long calls are waited for before the answer is "still running"; None for ever.
         turns: most turns for one question; a model that goes round in circles is stopped.
         max_tokens: the limit of output tokens that your requests set, as for `TurnDecoder`.
+        trust_done: this server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` alone.
     """
 
     locale: str = FALLBACK
@@ -55,6 +56,7 @@ class Terms:
     budget: Budget = field(default_factory=Budget)
     translations: Translations = TRANSLATIONS
     max_tokens: int | None = None
+    trust_done: bool = False
 
     def __post_init__(self) -> None:
         wait_limit("wait_s", self.wait_s)
@@ -170,7 +172,12 @@ class Conversation:
         opener = self._ask(self.messages)
         terms = self._terms
         turn = read_turn(
-            opener, self._dialect, budget=terms.budget, observers=self._observers, max_tokens=terms.max_tokens
+            opener,
+            self._dialect,
+            budget=terms.budget,
+            observers=self._observers,
+            max_tokens=terms.max_tokens,
+            trust_done=terms.trust_done,
         )
         if self._hooks.on_turn:
             self._hooks.on_turn(turn)

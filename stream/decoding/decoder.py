@@ -45,11 +45,14 @@ class TurnDecoder:
         max_tokens: the limit of output tokens that the request asked for. Some servers say ``tool_calls`` where that
             limit cut the call; with this, a turn whose usage reached it is ``truncated``. Where the limit was reached
             by chance a good turn is lost, so it is not on by itself.
+        trust_done: of ``openai-chat`` alone. Some servers never send a finish reason; with this, a turn that ends with
+            ``[DONE]`` is ``completed`` there too, if the text of each call is one whole object with a member. A server
+            that dies may send ``[DONE]`` as well, so it is not on by itself.
 
     Raises:
         UnknownDialect: no such dialect.
         StreamMisuse: `max_tokens` is no whole number from 1 on.
-        NotOffered: a binary stream is to be recorded.
+        NotOffered: a binary stream is to be recorded, or `[DONE]` trusted of a dialect that has none.
     """
 
     def __init__(
@@ -59,9 +62,13 @@ class TurnDecoder:
         limits: TurnLimits | None = None,
         record: str | PathLike[str] | None = None,
         max_tokens: int | None = None,
+        trust_done: bool = False,
     ) -> None:
-        self._turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens, token_fields=TOKEN_FIELDS)
+        limits = limits or DEFAULT_LIMITS
+        self._turn = OpenTurn(limits, max_tokens, token_fields=TOKEN_FIELDS, trust_done=trust_done)
         spec = spec_of(dialect)
+        if trust_done and not spec.reader.ends_with_done:
+            raise NotOffered(f"streams of {spec.name} do not end with [DONE]")
         self._reader = spec.reader(self._turn)
         self._framing = spec.framing(self._turn.limits)
         self._bytes_seen = 0
@@ -175,6 +182,7 @@ class TurnDecoder:
         try:
             for name, data, damaged in self._framing.feed(chunk):
                 self._event(name, data, damaged)
+            self._turn.released |= bool(self._framing.ended)
         except LimitPassed as passed:
             self._turn.limit = passed.args[0]
 
@@ -254,6 +262,7 @@ class TurnDecoder:
     def _finish(self, *, broken: bool) -> TurnResult:
         self._turn.bad_utf8 |= self._framing.bad_utf8
         self._turn.unreadable = self._framing.unreadable
+        self._turn.ended = self._framing.ended
         if self._framing.stray and (error := stray_error(self._framing.stray)):
             self._turn.fail(error)
         if self._looks_left == LOOK_AT and self._framing.stray and self._framing.stray[0].lstrip()[:1] == b"{":

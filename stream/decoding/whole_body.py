@@ -41,6 +41,10 @@ def decode_body(
     return log_turn(decide_turn(reader, broken=False, bytes_seen=len(data)))
 
 
+def _is_list_of_objects(document: object) -> bool:
+    return isinstance(document, list) and bool(document) and all(type(item) is dict for item in document)
+
+
 def _read(reader: DialectReader, body: bytes) -> None:
     turn = reader.turn
     if len(body) > turn.limits.total_bytes:
@@ -62,7 +66,7 @@ def _read(reader: DialectReader, body: bytes) -> None:
         if (found := dialect_of("", document)) not in (None, reader.dialect):
             turn.looks_like = found
         reader.body(document)
-    else:
+    elif not (_is_list_of_objects(document) and reader.bodies(document)):
         if body.lstrip().startswith((b"data:", b"event:")):
             turn.looks_like = "a stream of events (TurnDecoder)"
         turn.end("malformed", "a body that is no JSON object")

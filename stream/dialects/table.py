@@ -16,6 +16,7 @@ from ..turns.reader import DialectReader, Frame
 from ..turns.turn import DIALECTS, Dialect
 from ..wire.event_stream import EventStreamReader
 from ..wire.framing import Framing
+from ..wire.json_array import ArrayOrEvents
 from ..wire.limits import TurnLimits
 from ..wire.sse import SseReader
 from .anthropic import reader as anthropic
@@ -159,7 +160,7 @@ _ROWS = (
     ),
     DialectSpec(
         name="google-generate",
-        framing=SseReader,
+        framing=ArrayOrEvents,
         reader=google_generate.GenerateReader,
         request=google_generate_request,
         turn_id=TurnIdSource("responseId", first="the first chunk", missing="older servers and some proxies send none"),

@@ -4,7 +4,8 @@ scope    the conversation within the tenant; with `turn` it identifies
 turn     the harness's own step id, the same on every repeat; with `body` the provider's turn id will do
 calls    JSON list of {"name", "arguments", "id"?, "kind"?}; or, in its place,
 body     the provider's bytes, with `dialect`; `streamed` is 0 for a response that was not streamed,
-         `max_tokens` the limit of output tokens that its request set
+         `max_tokens` the limit of output tokens that its request set, `trust_done` 1 where the server sends no finish
+         reason
 ordered  1: the calls of this turn run strictly one after the other
 intent   JSON object: position -> key of the harness's own
 sealed   1: `calls` or `body` is a token made with the tenant's entry key
@@ -32,7 +33,7 @@ from ..turns.turn import TurnResult
 ENTRY_BYTES = 32 << 20
 """Of all fields together. A streamed response of 100,000 tokens has about this size: some 300 bytes for an event each.
 Stored with JSON escapes, and sealed, it is still far from the 512 MB at which a server drops the connection."""
-KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens ordered intent sealed".split())
+KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens trust_done ordered intent sealed".split())
 Fields = Mapping[bytes, bytes]
 _Open = Callable[[str], bytes]
 _POSITION = re.compile("0|[1-9][0-9]{0,8}")
@@ -101,7 +102,7 @@ def _decoded(fields: Fields, body: bytes) -> TurnResult:
     most = _tokens(fields)
     if not _flag(fields, b"streamed", b"1"):
         return decode_body(body, dialect, max_tokens=most)
-    decoder = TurnDecoder(dialect, max_tokens=most)
+    decoder = TurnDecoder(dialect, max_tokens=most, trust_done=_flag(fields, b"trust_done"))
     decoder.feed(body)
     return decoder.eof()
 

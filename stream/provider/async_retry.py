@@ -120,7 +120,7 @@ class _AsyncReading:
         self._terms = terms
         self._began = time.monotonic()
         self.response: AsyncResponse | None = None
-        self.decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens)
+        self.decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens, trust_done=terms.trust_done)
 
     async def attempt(self, open_response: AsyncOpener) -> ResponseAttempt:
         try:

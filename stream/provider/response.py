@@ -81,8 +81,8 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class ReadingTerms:
-    """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence; ``max_tokens`` as for
-    `TurnDecoder`."""
+    """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence; ``max_tokens`` and
+    ``trust_done`` as for `TurnDecoder`."""
 
     dialect: Dialect
     until: float
@@ -91,6 +91,7 @@ class ReadingTerms:
     on_draft: Callable[[Draft], None] | None = None
     cancel: Cancel = field(default_factory=Cancel)
     max_tokens: int | None = None
+    trust_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def attempt(open_response: Opener, terms: ReadingTerms, lost: Callable[[Response
             listener raised; Ctrl-C.
     """
     began = time.monotonic()
-    decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens)
+    decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens, trust_done=terms.trust_done)
     reading = _Reading(open_response, terms)
     try:
         result = _error_result(reading) if reading.open().status_code >= 400 else _turn(reading, decoder)

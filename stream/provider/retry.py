@@ -90,6 +90,7 @@ class RequestOptions(TypedDict, total=False):
 
     streamed: bool
     max_tokens: int | None
+    trust_done: bool
 
 
 USUAL = Budget()
@@ -132,6 +133,7 @@ def read_turn(
         open_response: sends the request and returns the response; called once for each attempt.
         streamed: False for a request that asked for a whole JSON document.
         max_tokens: the request's own limit of output tokens, as for `TurnDecoder`: a turn that used it up is truncated.
+        trust_done: this server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` alone.
 
     Returns:
         The turn, judged, whatever became of it; ``require_calls()`` raises where it gives none.
@@ -142,11 +144,9 @@ def read_turn(
         StreamMisuse: `max_tokens` is no whole number from 1 on.
         Exception: what `open_response` raised, unless the line is to blame.
     """
-    began = time.monotonic()
     cancel = observers.cancel or Cancel()
-    terms = ReadingTerms(
-        dialect, began + budget.total_s, budget.idle_s, on_draft=observers.on_draft, cancel=cancel, **asked
-    )  # fmt: skip
+    until = time.monotonic() + budget.total_s
+    terms = ReadingTerms(dialect, until, budget.idle_s, on_draft=observers.on_draft, cancel=cancel, **asked)
     numbers = iter(range(1, budget.attempts + 1))
 
     def once() -> ResponseAttempt:

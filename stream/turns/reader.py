@@ -22,6 +22,9 @@ class DialectReader(ABC):
     kinds: ClassVar[frozenset[str]] = frozenset()
     """The frame types that this dialect knows; empty where its frames have no type."""
 
+    ends_with_done: ClassVar[bool] = False
+    """Whether ``[DONE]`` is this dialect's own end of a stream."""
+
     def __init__(self, turn: OpenTurn) -> None:
         self.turn = turn
 
@@ -32,6 +35,10 @@ class DialectReader(ABC):
     @abstractmethod
     def body(self, document: Frame) -> None:
         """Read a whole response that was not streamed, including its stop reason."""
+
+    def bodies(self, documents: list[Frame]) -> bool:
+        """A whole response that is a list of documents; False where this dialect has none such."""
+        return False
 
     @abstractmethod
     def contradiction(self, calls: int) -> str | None:

@@ -30,8 +30,10 @@ class OpenTurn:
     Attributes:
         max_tokens: the request's limit of output tokens; a turn that used all of them counts as cut.
         token_fields: members of ``usage`` that can hold the number of output tokens; the first one found counts.
+        trust_done: ``[DONE]`` ends the turn properly also where no finish reason came.
         endings: each terminal event so far, as (outcome, the provider's stop reason).
         released: the release point was reached; a transport that breaks later changes nothing.
+        ended: whether the framing's own end came; None where it has none.
         unreadable: why the bytes could not be read any further.
         usage_due: the release point was reached, and the usage is still to come.
         violations: violations of the protocol, in order.
@@ -43,13 +45,19 @@ class OpenTurn:
     """
 
     def __init__(
-        self, limits: TurnLimits, max_tokens: int | None = None, *, token_fields: tuple[str, ...] = ()
+        self,
+        limits: TurnLimits,
+        max_tokens: int | None = None,
+        *,
+        token_fields: tuple[str, ...] = (),
+        trust_done: bool = False,
     ) -> None:
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
             raise StreamMisuse(f"max_tokens={max_tokens!r}: pass the request's own limit (1 or more) or None")
         self.limits = limits
         self.max_tokens = max_tokens
         self.token_fields = token_fields
+        self.trust_done = trust_done
         self.drafts = DraftQueue()
         self.calls: list[OpenCall] = []
         self.texts: list[str] = []
@@ -57,6 +65,7 @@ class OpenTurn:
         self.usage: dict[str, Any] | None = None
         self.error: ProviderError | None = None
         self.bad_utf8 = False
+        self.ended: bool | None = None
         self.unreadable: str | None = None
         self.limit: str | None = None
         self.released = False

@@ -22,6 +22,7 @@ from .limits import DEFAULT_LIMITS, TurnLimits
 _REASONS = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
 # The smallest limit that `sys.set_int_max_str_digits` accepts.
 _LEAST_DIGITS = 640
+_LONGEST_NULL = 64
 
 _WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what was JSON has no cycles
 # A value that JSON cannot hold is written as the name of its type: its repr would differ from process to process.
@@ -81,8 +82,12 @@ def _are_texts(pieces: list[Any]) -> bool:
 
 
 def decode_text(text: str, limits: TurnLimits) -> DecodedArguments:
-    """Decode a JSON text. Raises as ``decode_pieces``."""
-    if not text:
+    """Judge a JSON text. Raises as ``decode_pieces``.
+
+    ``null`` stands for no arguments: real servers write it for a tool without parameters, and it carries nothing that
+    could be half of something.
+    """
+    if not text or (len(text) < _LONGEST_NULL and text.strip(" \t\r\n") == "null"):
         return DecodedArguments({}, "")
     try:
         value = read_json(text, limits.nesting, limits.digits)

@@ -34,6 +34,7 @@ class EventStreamReader:
     """
 
     names_events = True
+    ended: bool | None = None
 
     def __init__(self, limits: TurnLimits) -> None:
         self.bad_utf8 = False

@@ -14,6 +14,7 @@ from jiter import from_json
 from .arguments import strict_json
 from .json_scan import CutText, NotJson, Repeated, SecondObject
 from .limits import TurnLimits
+from .sse import tells_error
 
 # Levels of objects and lists that a frame may have around an argument object, besides the object's own nesting.
 _ENVELOPE = 32
@@ -101,7 +102,11 @@ def error_event(data: bytes) -> ProviderError:
 
 
 def stray_error(lines: list[bytes]) -> ProviderError | None:
-    """The error document among lines that are not SSE; it may take several lines."""
+    """The error among lines that are not SSE: a document, of one line or several, or a field named ``error``."""
+    for line in lines:
+        name, _, value = line.partition(b":")
+        if name == b"error" and tells_error(value):
+            return error_event(value.strip())
     starts = [number for number, line in enumerate(lines) if line.lstrip().startswith((b"{", b"["))]
     for start in starts[:_MAX_STRAY_STARTS]:
         text = b"\n".join(lines[start:]).decode("utf-8", "replace").lstrip()

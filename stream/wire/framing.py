@@ -20,13 +20,23 @@ class Framing(Protocol):
             name are skipped.
         bad_utf8: some text so far was not UTF-8.
         unreadable: why the bytes cannot be read any further (a wrong checksum or length); None where they can.
+        ended: whether the end mark of the framing came; None where it has none and only the transport's end counts.
         stray: lines that belong to no event, up to ``TurnLimits.stray_bytes``; they may hold an error document.
     """
 
     names_events: bool
-    bad_utf8: bool
-    unreadable: str | None
-    stray: list[bytes]
+
+    @property
+    def bad_utf8(self) -> bool: ...
+
+    @property
+    def unreadable(self) -> str | None: ...
+
+    @property
+    def ended(self) -> bool | None: ...
+
+    @property
+    def stray(self) -> list[bytes]: ...
 
     def feed(self, chunk: bytes) -> Iterable[WireEvent]:
         """The events that these bytes complete.

@@ -24,6 +24,7 @@ class SseReader:
     """
 
     names_events = False
+    ended: bool | None = None
 
     def __init__(self, limits: TurnLimits) -> None:
         self.bad_utf8 = False
@@ -31,6 +32,7 @@ class SseReader:
         self.stray: list[bytes] = []
         self._limits = limits
         self._stray_room = limits.stray_bytes
+        self._has_error_line = False
         self._pieces: list[bytes] = []  # of the unfinished line; joined once, when it ends
         self._held = 0
         self._started = False
@@ -110,11 +112,10 @@ class SseReader:
         return block.removeprefix(_BOM)
 
     def _repaired(self, line: bytes) -> bytes:
-        if _is_utf8(line):
-            return line
-        self.bad_utf8 = True
-        self._damaged = True
-        return line.decode("utf-8", "replace").encode()
+        whole = repaired(line)
+        if whole is not line:
+            self.bad_utf8 = self._damaged = True
+        return whole
 
     def _events(self, lines: Iterable[bytes]) -> Iterator[WireEvent]:
         data = self._data
@@ -155,6 +156,9 @@ class SseReader:
             if self._data:
                 self._make_room(line)
             self._data.append(value.removeprefix(b" "))
+        elif name == b"error" and not self._has_error_line and tells_error(value):
+            self._has_error_line = True  # kept whatever stands before it: it voids the turn
+            self.stray.append(line)
         elif name and name not in _SILENT_FIELDS and self._stray_room > 0:
             self._stray_room -= len(line) + 1
             self.stray.append(line)
@@ -163,6 +167,16 @@ class SseReader:
         self._data_room -= len(line)
         if self._data_room < len(self._data[0]):
             raise LimitPassed("event_bytes")
+
+
+def tells_error(value: bytes) -> bool:
+    """Whether a field line of the name ``error`` tells one: some servers write their error so, as words or as JSON."""
+    return value.strip() not in (b"", b"null")
+
+
+def repaired(data: bytes) -> bytes:
+    """The same bytes where they are UTF-8; else with U+FFFD in the place of what is wrong."""
+    return data if _is_utf8(data) else data.decode("utf-8", "replace").encode()
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -46,8 +46,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     body = read_bytes(args.file)
     if args.drafts:
-        _show_drafts(body, TurnDecoder(args.dialect or detect_dialect(body), max_tokens=args.max_tokens))
-    result = decode(body, args.dialect, args.max_tokens)
+        _show_drafts(body, _decoder(args, body))
+    result = decode(body, args.dialect, args.max_tokens, trust_done=args.trust_done)
     if args.json:
         render.show_json(as_json(result))
     else:
@@ -105,3 +105,8 @@ def _line(draft: Draft) -> str:
     else:
         shown = asdict(draft)
     return f"{type(draft).__name__} {render.json_line(shown)}"
+
+
+def _decoder(args: argparse.Namespace, body: bytes) -> TurnDecoder:
+    dialect = args.dialect or detect_dialect(body)
+    return TurnDecoder(dialect, max_tokens=args.max_tokens, trust_done=args.trust_done)

@@ -67,7 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.turn and (args.keys or not args.scope):
         raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
-    turns = [decode(read_bytes(path), args.dialect, args.max_tokens) for path in args.turn]
+    turns = [decode(read_bytes(path), args.dialect, args.max_tokens, trust_done=args.trust_done) for path in args.turn]
     with open_store(args) as connection:
         answers = _turns(args, connection, turns) if turns else _stored(args, connection)
     if args.json:

@@ -36,7 +36,9 @@ FINISH_REASONS: dict[str, TurnOutcome] = {
     "NO_IMAGE": "failed",
     "OTHER": "failed",
 }
-_NOT_FINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
+_NOT_FINISHED = (None, "", "FINISH_REASON_UNSPECIFIED", 0)
+# `enum-encoding=int`: the numbers of both Google's services; from 6 on the two count differently.
+_NUMBERED = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 
 
 class GenerateReader(DialectReader):
@@ -60,8 +62,15 @@ class GenerateReader(DialectReader):
     def body(self, document: Frame) -> None:
         self.read("", document)
 
+    def bodies(self, documents: list[Frame]) -> bool:
+        for document in documents:
+            self.read("", document)
+        return True
+
     def close(self) -> None:
         self._calls.close()
+        if self.turn.ended is False:
+            self.turn.endings.clear()  # an array without its closing bracket was cut, whatever was told before
         self.turn.released |= bool(self.turn.endings)
 
     def contradiction(self, calls: int) -> str | None:
@@ -93,18 +102,14 @@ class GenerateReader(DialectReader):
     def _finish(self, reason: object) -> None:
         if reason in _NOT_FINISHED:
             return
-        word = text(reason) or str(reason)
+        word = text(reason) or _NUMBERED.get(reason if type(reason) is int else 0, str(reason))
         image = "filtered" if word.startswith("IMAGE_") else "withheld"
         self.turn.end(FINISH_REASONS.get(word, image), word)  # type: ignore[arg-type]
 
 
 def _first_candidate(frame: Frame) -> list[Frame]:
     """The parts of a frame that belong to candidate 0. Google omits the index where it is 0."""
-    candidates = mappings(frame.get("candidates"))
-    if len(candidates) == 1 and candidates[0].get("index") in (0, None):
-        return candidates
-    numbered = [candidate for candidate in candidates if candidate.get("index") in (0, "0")]
-    return numbered or [candidate for candidate in candidates if candidate.get("index") is None][:1]
+    return [one for one in mappings(frame.get("candidates")) if one.get("index") in (0, "0", None)]
 
 
 def _is_plain(part: Frame) -> bool:

@@ -9,6 +9,8 @@ from ...turns.assembly import AssembledCalls
 from ...turns.reader import Frame, mapping, without
 from ...turns.turn import CallKind
 from ...turns.turn_builder import OpenCall, OpenTurn
+from ...wire.arguments import Unusable, decode_pieces
+from ...wire.limits import TurnLimits
 
 # Type tag, which is also the member with name and arguments -> (kind, the member of that with the arguments).
 _KINDS: dict[str, tuple[CallKind, str]] = {"function": ("function", "arguments"), "custom": ("custom", "input")}
@@ -44,6 +46,11 @@ class ChatCalls:
     def lack_text(self) -> bool:
         """Whether a call with a name got no arguments."""
         return any(call.name and not call.pieces and not call.too_large for call in self._turn.calls)
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether each call's text is one whole object with at least one member; ``{}`` may be a placeholder."""
+        return all(call.kind != "custom" and _is_filled(call, self._turn.limits) for call in self._turn.calls)
 
     def take(self, entries: object, *, whole: bool) -> None:
         """Read the ``tool_calls`` of a delta; ``whole``: of a complete message, in which each entry is one call."""
@@ -122,7 +129,9 @@ class ChatCalls:
             return None
         if index is None:
             known = self._by_id.get(call_id) if isinstance(call_id, str) else None
-            return known or (self._open(entry, tag) if name or not self._slots else self._slots[-1])
+            if known or not (name or not self._slots):
+                return known or self._going_on()
+            return self._open(entry, tag)
         current = self._by_index.get(index)
         if current is None:
             return self._at_new_index(entry, tag, named=bool(call_id or name))
@@ -133,6 +142,13 @@ class ChatCalls:
     def _at_new_index(self, entry: Frame, tag: str | None, *, named: bool) -> _Slot | None:
         if named or not self._slots:
             return self._open(entry, tag)
+        return self._only()
+
+    def _going_on(self) -> _Slot | None:
+        """The call that a fragment without any identity goes on with: the last one, where no call has a number."""
+        return self._only() if self._by_index else self._slots[-1]
+
+    def _only(self) -> _Slot | None:
         if len(self._slots) == 1:
             return self._slots[0]
         self._turn.violate("a fragment that could belong to several calls")
@@ -146,6 +162,13 @@ class ChatCalls:
         if isinstance(index, int):
             self._by_index[index] = slot
         return slot
+
+
+def _is_filled(call: OpenCall, limits: TurnLimits) -> bool:
+    try:
+        return bool(call.pieces) and bool(decode_pieces(call.pieces, limits).value)
+    except Unusable:
+        return False
 
 
 class _Bad(int):

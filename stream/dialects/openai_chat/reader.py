@@ -18,8 +18,11 @@ FINISH_REASONS: dict[str, TurnOutcome] = {
     "tool_calls": "completed",
     "function_call": "completed",
     "stop": "completed",
+    "eos": "completed",
+    "eos_token": "completed",
     "length": "truncated",
     "max_tokens": "truncated",
+    "model_length": "truncated",
     "model_context_window_exceeded": "truncated",
     "content_filter": "filtered",
     "sensitive": "filtered",
@@ -30,6 +33,8 @@ FINISH_REASONS: dict[str, TurnOutcome] = {
     "abort": "aborted",
     "cancel": "aborted",
 }
+# What a proxy tells of the model's own finish reason beside a good one of its own, where the model was cut.
+_NATIVE_CUTS = ("length", "max_tokens", "max_output_tokens", "model_length")
 _PROMISE_CALLS = ("tool_calls", "function_call")
 # Members of a message that some servers expect back with its calls, and the type of their pieces.
 _ECHOED = {"reasoning_content": str, "reasoning": str, "reasoning_details": list}
@@ -37,6 +42,7 @@ _ECHOED = {"reasoning_content": str, "reasoning": str, "reasoning_details": list
 
 class ChatReader(DialectReader):
     dialect: ClassVar[Dialect] = "openai-chat"
+    ends_with_done: ClassVar[bool] = True
 
     def __init__(self, turn: OpenTurn) -> None:
         super().__init__(turn)
@@ -45,6 +51,8 @@ class ChatReader(DialectReader):
         self._done = False
         self._whole = False
         self._refused = False
+        self._native_cut: str | None = None
+        self._spoke = False
         self._echo: dict[str, list[Any]] = {}
 
     def read(self, kind: str, frame: Frame) -> None:
@@ -64,8 +72,12 @@ class ChatReader(DialectReader):
             self._choice(choice, "message")
 
     def close(self) -> None:
-        if not self._reasons and self._done and not self._calls.any:
-            self.turn.end("completed", "[DONE]")  # some servers never send a finish reason
+        if not self._reasons and not self._calls.any and (self._done or (self._whole and self._spoke)):
+            self.turn.end("completed", "[DONE]" if self._done else "none")  # some servers never send a finish reason
+        elif not self._reasons and self._done and self.turn.trust_done and self._calls.are_whole:
+            self.turn.end("completed", "[DONE]")
+        if self.turn.endings and self._native_cut:
+            self.turn.end("truncated", self._native_cut)
         if self.turn.endings and self._refused:
             self.turn.end("filtered", "refusal")
         if not self._done and not self._whole and self._calls.lack_text:
@@ -99,8 +111,13 @@ class ChatReader(DialectReader):
     def _choice(self, choice: Frame, member: str) -> None:
         if error := error_in(choice):
             self.turn.fail(error)
+        self._spoke |= isinstance(choice.get(member), dict)
         self._message(mapping(choice.get(member)), whole=member == "message")
-        self._finish(choice.get("finish_reason"))
+        reason = choice.get("finish_reason")
+        self._finish(mapping(choice.get("finish_details")).get("type") if reason in (None, "") else reason)
+        native = choice.get("native_finish_reason")
+        if isinstance(native, str) and native.lower() in _NATIVE_CUTS:
+            self._native_cut = native
 
     def _message(self, delta: Frame, *, whole: bool) -> None:
         if self._done and any(delta.get(member) for member in ("content", "tool_calls", "function_call", "refusal")):
@@ -135,12 +152,13 @@ class ChatReader(DialectReader):
 
 
 def _first_choice(frame: Frame) -> list[Frame]:
-    """The parts of a frame that belong to choice 0. A server with a single choice may omit the index."""
-    choices = mappings(frame.get("choices"))
-    numbered = [choice for choice in choices if choice.get("index") in (0, "0")]
-    return numbered or [choice for choice in choices if choice.get("index") is None][:1]
+    """The parts of a frame that belong to choice 0. Choices without an index are parts of one message."""
+    return [choice for choice in mappings(frame.get("choices")) if choice.get("index") in (0, "0", None)]
 
 
 def detect(kind: str, frame: Frame) -> bool:
-    """Whether this frame or whole response can only be of this dialect."""
-    return "choices" in frame or str(frame.get("object")).startswith("chat.completion")
+    """Whether this frame or whole response can only be of this dialect. Text completions are another interface."""
+    if "choices" not in frame:
+        return str(frame.get("object")).startswith("chat.completion")
+    choices = mappings(frame["choices"])
+    return frame.get("object") != "text_completion" and not any("text" in choice for choice in choices)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.stream.transcripts import (
     CONFORMANCE,
+    MORE_RECORDINGS,
     RECORDINGS,
     RecordedStream,
     answer,
@@ -14,20 +15,36 @@ from tests.support.stream.transcripts import (
     random_pieces,
     single_bytes,
     transcripts,
+    unread,
 )
 
 OURS = transcripts(CONFORMANCE)
 THEIRS = transcripts(RECORDINGS)
-EVERY = [pytest.param(t, id=t.key) for t in OURS] + [pytest.param(t, id=f"recorded/{t.key}") for t in THEIRS]
+THEIRS_TOO = transcripts(MORE_RECORDINGS)
+UNREAD = [*unread(CONFORMANCE), *unread(MORE_RECORDINGS)]
+EVERY = [pytest.param(t, id=t.key) for t in OURS] + [
+    pytest.param(t, id=f"{folder}/{t.key}") for folder, theirs in (("recorded", THEIRS), ("recorded-2", THEIRS_TOO))
+    for t in theirs
+]  # fmt: skip
 
 
 def test_no_conformance_case_is_missing() -> None:
-    assert len(OURS) == 270
+    assert len(OURS) + len(unread(CONFORMANCE)) == 392
 
 
 @pytest.mark.skipif(not THEIRS, reason=f"the recordings are not at {RECORDINGS}")
 def test_the_recordings_are_all_there() -> None:
     assert len(THEIRS) == 58
+
+
+@pytest.mark.skipif(not THEIRS_TOO, reason=f"the second recordings are not at {MORE_RECORDINGS}")
+def test_the_second_recordings_are_all_there() -> None:
+    assert len(THEIRS_TOO) + len(unread(MORE_RECORDINGS)) == 119
+
+
+@pytest.mark.parametrize("key", UNREAD)
+def test_a_transcript_of_a_dialect_that_is_not_decoded_here(key: str) -> None:
+    pytest.skip(f"no dialect {key.split('/')[0]}")
 
 
 @pytest.mark.parametrize("transcript", EVERY)

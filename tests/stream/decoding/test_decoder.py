@@ -22,6 +22,8 @@ from toolonce.stream import (
     DecoderClosed,
     Draft,
     LimitExceeded,
+    NotOffered,
+    ProviderError,
     StreamError,
     StreamMisuse,
     TextDraft,
@@ -33,7 +35,6 @@ from toolonce.stream import (
     TurnTruncated,
     UnknownDialect,
     decode_body,
-    detect_dialect,
 )
 from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.turns import errors as error_module
@@ -295,21 +296,6 @@ def test_a_recording_without_secrets_is_byte_for_byte(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "turn.sse.json").read_text())["end"] == "cut"
 
 
-# An error alone is nobody's, and bytes that cannot be read are nothing.
-BARE = {t.key.split("/")[1] for t in EVERY if "body_error" in t.key} | {"conv_exception_first", "conv_prelude_checksum"}
-
-
-@pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in EVERY if t.key.split("/")[1] not in BARE])
-def test_the_dialect_of_every_transcript_is_guessed(transcript: Any) -> None:
-    assert detect_dialect(transcript.data) == transcript.dialect
-
-
-def test_what_nobody_knows_is_not_guessed() -> None:
-    for data in (b"", b"hello", b"data: {}\n\n", b"{}", b"[1]", b"data: \xff\n\n", b'{"error": 1}'):
-        with pytest.raises(UnknownDialect, match="name one of"):
-            detect_dialect(data)
-
-
 def test_every_dialect_says_where_its_turn_id_is() -> None:
     assert TABLE.keys() == set(DIALECTS)
     for dialect in DIALECTS:
@@ -368,3 +354,23 @@ def test_a_wrong_dialect_that_ends_properly_without_anything_is_told_as_well() -
 
     assert result.outcome == "completed"
     assert result.diagnostics == ("read as openai-chat, but it looks like openai-responses",)
+
+
+def test_done_can_be_trusted_only_of_streams_that_end_with_it() -> None:
+    TurnDecoder("openai-chat", trust_done=True)
+    with pytest.raises(NotOffered, match="do not end with"):
+        TurnDecoder("anthropic", trust_done=True)
+
+
+def test_an_error_line_counts_behind_any_amount_of_noise() -> None:
+    decoder = TurnDecoder("anthropic", limits=TurnLimits(stray_bytes=100))
+    decoder.feed(b"noise\n" * 100 + b"error: slot gone\n\n")
+
+    assert decoder.eof().error == ProviderError(message="slot gone")
+
+
+def test_an_element_of_an_array_has_a_limit() -> None:
+    decoder = TurnDecoder("google-generate", limits=TurnLimits(event_bytes=100))
+    decoder.feed(b'[{"a": "' + b"x" * 200)
+
+    assert decoder.eof().limit == "event_bytes"

@@ -132,10 +132,10 @@ def test_a_refusal_is_filtered_whatever_the_finish_reason_promises() -> None:
     assert decoded("openai-chat", chunk(refusal="no"), DONE).outcome == "filtered"
 
 
-def test_only_one_choice_counts_where_the_server_leaves_the_number_out() -> None:
+def test_choices_without_a_number_are_parts_of_one_message() -> None:
     bare = {"id": "cc", "choices": [{"delta": {"content": "a"}}, {"delta": {"content": "b"}}]}
 
-    assert decoded("openai-chat", bare, chunk("stop"), DONE).text == "a"
+    assert decoded("openai-chat", bare, chunk("stop"), DONE).text == "ab"
 
 
 def test_text_in_parts_is_visible_and_thinking_is_not() -> None:

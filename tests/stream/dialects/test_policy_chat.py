@@ -117,7 +117,7 @@ def test_which_entry_belongs_to_which_call(entries: list[Any], want: tuple[Any, 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('"{}"', "not_an_object"), ("null", "not_an_object"), ("[]", "not_an_object"), ("{'a':1}", "invalid_json"),
+        ('"{}"', "not_an_object"), ("[]", "not_an_object"), ("{'a':1}", "invalid_json"),
         ('{"a":1}]', "invalid_json"), ("{}[", "invalid_json"), ("```json\n{}\n```", "invalid_json"),
         ('{"x":{"a":1,"a":1}}', "duplicate_key"), ('{"a":-1e400}', "non_finite"), ('{"a":"\\udc00"}', "lone_surrogate"),
         ('{"a":' + "[" * 100 + "]" * 100 + "}", "too_deep"), ('{"a":' + "7" * 4301 + "}", "too_large"),
@@ -152,7 +152,8 @@ def ended(*finishes: object, calls: bool = True, done: bool = True, **delta: Any
         (["tool_use"], "withheld", "withheld"), (["STOP"], "withheld", "withheld"), ([" "], "withheld", "withheld"),
         ([0], "withheld", "withheld"), ([{}], "withheld", "withheld"), (["", None, "stop"], "completed", "completed"),
         (["stop", "tool_calls"], "completed", "withheld"), (["stop", "length"], "truncated", "truncated"),
-        (["eos", "tool_calls"], "withheld", "withheld"), (["tool_calls", "abort"], "aborted", "aborted"),
+        (["eos", "tool_calls"], "completed", "withheld"), (["eos_token"], "completed", "completed"),
+        (["model_length"], "truncated", "truncated"), (["tool_calls", "abort"], "aborted", "aborted"),
     ],
 )  # fmt: skip
 def test_finish_reasons(finishes: list[object], with_a_call: str, without: str, done: bool) -> None:
@@ -268,7 +269,8 @@ def body(message: object, finish: object = "tool_calls", **more: Any) -> tuple[A
         ({"tool_calls": [X], "refusal": "no"}, "tool_calls", ("filtered", [], [])),
         ({"tool_calls": None, "function_call": None}, "tool_calls", ("withheld", [], [])),
         ({"tool_calls": [X]}, None, ("truncated", [], [])),
-        ({"tool_calls": [X]}, "eos", ("withheld", [], [])),
+        ({"tool_calls": [X]}, "eos", ("completed", [("f", "c1", A)], [])),
+        ({"tool_calls": [X]}, "eof", ("withheld", [], [])),
         (None, "stop", ("completed", [], [])),
         ("words", "tool_calls", ("withheld", [], [])),
     ],

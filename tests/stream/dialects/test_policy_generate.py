@@ -151,7 +151,9 @@ def test_paths_of_any_length_are_judged_and_raise_nothing() -> None:
         ("PUP_LIMITED_DISABLED", "filtered"), ("MALFORMED_FUNCTION_CALL", "failed"), ("UNEXPECTED_TOOL_CALL", "failed"),
         ("MALFORMED_RESPONSE", "failed"), ("TOO_MANY_TOOL_CALLS", "failed"), ("MISSING_THOUGHT_SIGNATURE", "failed"),
         ("NO_IMAGE", "failed"), ("OTHER", "failed"), ("FINISH_REASON_UNSPECIFIED", "truncated"), ("", "truncated"),
-        (None, "truncated"), ("TOOL_CALLS", "withheld"), ("stop", "withheld"), (1, "withheld"), ([], "withheld"),
+        (None, "truncated"), ("TOOL_CALLS", "withheld"), ("stop", "withheld"), ([], "withheld"),
+        (0, "truncated"), (1, "completed"), (2, "truncated"), (3, "filtered"), (4, "filtered"), (5, "failed"),
+        (6, "withheld"), (True, "withheld"),
     ],
 )  # fmt: skip
 def test_finish_reasons(reason: object, outcome: str) -> None:
@@ -163,7 +165,7 @@ def test_finish_reasons(reason: object, outcome: str) -> None:
     assert in_all_pieces("google-generate", frames, broken=True).outcome == "aborted"
     later = in_all_pieces("google-generate", frames + stream(STOP)).outcome
     assert later == (
-        "completed" if outcome == "truncated" and reason not in ("MAX_TOKENS", "CONTINUATION") else outcome
+        "completed" if outcome == "truncated" and reason not in ("MAX_TOKENS", "CONTINUATION", 2) else outcome
     )
 
 

@@ -52,6 +52,8 @@ ERRORS = [
     b'{\n  "error": {\n    "code": 503\n  }\n}\n\n',
     b'[{\n  "error": "busy"\n}]\n\n',
     b'HTTP/1.1 503\n{"type":"error"}\n\n',
+    b"error: slot gone\n\n",
+    b'error: {"message": "busy"}\n\n',
 ]
 
 
@@ -77,8 +79,9 @@ def test_an_error_document_counts_without_its_last_line_end(dialect: Dialect) ->
 
 NOTHING = [
     b": ping\n\n", b"\n\n\n", b"event: new\n\n", b"data:\n\n", b"data\n\n", b"id: 5\n\n", b"retry: 3\n\n",
-    b"event: error\n\n", b"event: error\ndata:\n\n", b"foo: bar\n\n", b"upstream failed\n\n", b"error: reset\n\n",
-    b'error: {"error": 1}\n\n', b'data: {"error": null}\n\n', b'data: {"type": "new.event", "index": 0}\n\n',
+    b"event: error\n\n", b"event: error\ndata:\n\n", b"foo: bar\n\n", b"upstream failed\n\n", b"error:\n\n",
+    b"error\n\n", b"error: null\n\n", b"errors: slot gone\n\n", b'data: {"error": null}\n\n',
+    b'data: {"type": "new.event", "index": 0}\n\n',
     b'{"a": 1}\n\n', b'data : {"error": 1}\n\n', b"Data: {\n\n",
 ]  # fmt: skip
 

@@ -12,13 +12,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.stream.transcripts import CONFORMANCE, answer, decode, exact, transcripts
+from tests.support.stream.transcripts import (
+    CONFORMANCE,
+    MORE_RECORDINGS,
+    RECORDINGS,
+    RecordedStream,
+    answer,
+    decode,
+    exact,
+    transcripts,
+)
 from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult, decode_body, detect_dialect
 from toolonce.stream.turns.errors import StreamError
 from toolonce.stream.turns.turn import Dialect
 
-EVERY = transcripts(CONFORMANCE)
+EVERY = [*transcripts(CONFORMANCE), *transcripts(RECORDINGS), *transcripts(MORE_RECORDINGS)]
 STREAMS = [transcript for transcript in EVERY if transcript.kind == "stream"]
 # Words that mean something to some dialect, put where they do not belong.
 SPLINTERS = [
@@ -26,6 +35,25 @@ SPLINTERS = [
     b'"type"', b'"index":0', b'"index":1e999', b'"id":5', b"\xff", b"\xef\xbb\xbf", b"\\ud83d", b"1e999", b"NaN",
     b"[" * 300, b"9" * 5000, b'"error":{}', b"true", b"-1", b'{"a":1,"a":2}', b'"name":{}', b"0.5",
 ]  # fmt: skip
+
+
+def prefixes(transcript: RecordedStream) -> list[bytes]:
+    """The stream cut behind every line end, or at about a hundred places where there are few."""
+    data = transcript.data
+    ends = [at + 1 for at in range(len(data)) if data[at : at + 1] in (b"\n", b"\r")]
+    if len(ends) < 4:
+        ends = list(range(1, len(data), max(1, len(data) // 100)))
+    return [data[:end] for end in ends if end < len(data)]
+
+
+@pytest.mark.parametrize("transcript", [pytest.param(t, id=f"{n}-{t.key}") for n, t in enumerate(STREAMS)])
+def test_no_cut_of_a_stream_gives_a_call_before_its_release_point(transcript: RecordedStream) -> None:
+    step = max(1, len(prefixes(transcript)) // 60)
+    for prefix in prefixes(transcript)[::step]:
+        broken = TurnDecoder(transcript.dialect, **transcript.options)
+        broken.feed(prefix)
+        was_released = broken.released
+        assert was_released or not broken.abort().calls
 
 
 @st.composite
@@ -138,9 +166,13 @@ def test_a_frame_with_any_value_in_any_place_raises_nothing(transcript: Any, dat
     assert result.outcome == "completed" or not result.calls
 
 
-# It goes on with its arguments after the finish reason: up to there it cannot be told from a call without arguments.
-SPEAKS_ON = "openai-chat/chat_tool_delta_after_finish"
-WHOLE = [t for t in STREAMS if t.answer["outcome"] == "completed" and t.key != SPEAKS_ON]
+# The first goes on with its arguments after the finish reason: up to there it cannot be told from a call without
+# arguments. The others send a finish reason behind each call: a server that ends cleanly there has ended its turn.
+SPEAK_ON = {
+    "openai-chat/chat_tool_delta_after_finish", "openai-chat/openllmetry_js-together-two-calls",
+    "openai-chat/cerebras-cererebras-structured-output-tools.1",
+}  # fmt: skip
+WHOLE = [t for t in STREAMS if t.answer["outcome"] == "completed" and t.key not in SPEAK_ON]
 
 
 @pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in WHOLE])

@@ -27,7 +27,10 @@ def word(text: str) -> str:
 CUT = "an argument text is cut"
 TWO = "two objects in one argument text"
 WORDS = {
-    "good": ["", "{}", ' \n{"a": [1, {"b": null}]}\t', '{"a": 1e308}', '{"": -0}', '{"\\u0061": "\\ud83d\\ude00"}'],
+    "good": [
+        "", "null", " null\n",
+        "{}", ' \n{"a": [1, {"b": null}]}\t', '{"a": 1e308}', '{"": -0}', '{"\\u0061": "\\ud83d\\ude00"}',
+    ],
     CUT: [
         " ", "{", '{"', '{"a', '{"a"', '{"a":', '{"a": ', '{"a":1', '{"a":1,', '{"a":-', '{"a":1.',
         '{"a":1e', '{"a":1e+',
@@ -43,7 +46,7 @@ WORDS = {
         "\ufeff{}",
         '{"a":truE}', "nulL", '{"a":[1,]}', '{"a":/*x*/1}', "x", "{}x{", '{"a":Nan}', '{"a":1}\x00', '{"a":\u00a01}',
     ],
-    "not_an_object": ["null", "[]", "1", '"x"', '"{}"', "true", "-0.5", " [1] "],
+    "not_an_object": ["[]", "1", '"x"', '"{}"', "true", "-0.5", " [1] "],
     "duplicate_key": ['{"a":1,"a":1}', '{"x":[{"a":1,"\\u0061":2}]}'],
     "non_finite": ['{"a":NaN}', '{"a":[-Infinity]}', '{"a":1e400}', '{"a":-1e999}'],
     "lone_surrogate": ['{"a":"\\ud83d"}', '{"\\ude00":1}', '{"a":"\\ude00\\ud83d"}', '{"a":"\ud83d"}'],
