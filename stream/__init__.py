@@ -1,7 +1,7 @@
-"""The way in and back: provider streams to turns and calls, outcomes to replies.
+"""The harness side of toolonce: provider streams to turns and calls, and outcomes to replies.
 
-What decodes is here at once and costs little; what needs the store, a client or retries is loaded at its first use, so
-that a program that only decodes loads no Redis client.
+Decoders are imported at once. Names that need the store, a client or retries are loaded at their first use, so that a
+program that only decodes loads no Redis client.
 """
 
 from __future__ import annotations
@@ -166,11 +166,11 @@ __all__ = [
     "user_message",
 ]
 
-# A library decides no logging: without this, Python prints warnings of a program that set none up to its stderr.
+# The program configures logging, not the library. Without a handler, Python would print warnings to stderr.
 for _name in ("toolonce.stream", "toolonce.inbox"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-# Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
+# Module -> names loaded from it. Type checkers read the imports above and see no `__getattr__`, so they find typos.
 _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ".harness.submission": ("Intent",),
     ".replies.protocol": ("Message",),

@@ -1,1 +1,1 @@
-"""Agent frameworks whose calls run here; each needs an extra."""
+"""Adapters that run the calls of agent frameworks through toolonce; each needs an extra."""

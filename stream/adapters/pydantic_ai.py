@@ -1,8 +1,8 @@
-"""A toolset for Pydantic AI that has its calls run here; needs the extra ``pydantic-ai``.
+"""A toolset for Pydantic AI that runs calls through toolonce; needs the extra ``pydantic-ai``.
 
-Decides which turn a call belongs to and what the agent is told. Uses public extension points only: the agent, its
-models and its history stay as they are, and so do call ids, also those that a server counts anew in each turn. A run
-that is started again from its stored messages runs nothing twice.
+Decides which turn a call belongs to, and what the agent is told. Uses public extension points only: the agent, its
+models, its history and its call ids stay unchanged, also where a server numbers calls from 0 in each turn. A run that
+is started again from its stored messages runs nothing twice.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ..wire.limits import DEFAULT_LIMITS
 
 
 class _AnyArguments:
-    """Lets all arguments through, and reads none itself: admission judges, once for all harnesses, from the text that
-    the model wrote, and stores what it refuses. pydantic's own reader takes NaN and members given twice."""
+    """Accepts all arguments, since admission validates the text that the model wrote and stores refused calls.
+    pydantic's own parser would accept NaN and duplicate keys."""
 
     def validate_json(self, input: str | bytes | bytearray, **_options: Any) -> dict[str, Any]:  # noqa: A002
         value = _decoded(input if isinstance(input, str) else bytes(input).decode("utf-8", "surrogatepass")).value
@@ -45,27 +45,28 @@ class _AnyArguments:
 def _decoded(text: str) -> DecodedArguments:
     try:
         return decode_text(text, DEFAULT_LIMITS)
-    except Unusable:  # cut, or two objects: of a whole response that is one call's own fault
+    except Unusable:  # cut, or two objects: in a whole response only this call is wrong
         return DecodedArguments(None, text, "invalid_json")
 
 
 _ANY_ARGUMENTS = _AnyArguments()
 _TURNS_OF_THE_LOOP = 10
-"""How long calls are gathered: an agent starts those of one response in one go, unless it is told to run them one by
-one. Only what it really starts is submitted: an approval, or a toolset around this one, may keep a call back."""
+"""Event loop turns for which calls are gathered. An agent starts all calls of a response together, unless it runs them
+one
+by one. Only calls that it starts are submitted: an approval, or a toolset around this one, may hold a call back."""
 _NOT_ENDED = frozenset({"length", "content_filter", "error"})
 
 
 class ToolonceToolset(AbstractToolset[AgentDepsT]):
-    """The tools that workers have published, for an agent: ``Agent(model, toolsets=[ToolonceToolset(client)])``.
+    """The tools that workers have published, as a toolset: ``Agent(model, toolsets=[ToolonceToolset(client)])``.
 
     The calls of a response that the agent runs in parallel, as it does by default, are submitted as one batch in call
-    order. What it starts later is a submission of its own: a tool's ``after`` then counts the calls that came before.
+    order. Calls that it starts later are another submission; the ``after`` of a tool then covers the earlier calls.
 
     Args:
-        client: in the scope of this conversation.
-        wait_s: how long a call is waited for; after it the model is told that the call still runs. None: for ever.
-        tools: only these names; None for all that are published.
+        client: with the scope of this conversation.
+        wait_s: seconds to wait for a call; then the model is told that it still runs. None waits for ever.
+        tools: only these tools; None for all published ones.
     """
 
     def __init__(
@@ -95,16 +96,16 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> Any:
         response = ctx.messages[-1]
-        assert isinstance(response, ModelResponse), "a tool is called for a response of the model"
+        assert isinstance(response, ModelResponse), "a tool call without a response of the model"
         if response.finish_reason in _NOT_ENDED:
             raise ModelRetry("Your output was cut before it ended, so nothing was executed. Ask again, more briefly.")
         call = _call(name, tool_args, ctx.tool_call_id, response)
         batch = await self._submit(response, call)
         [outcome] = await batch.wait(self._wait_s)
-        return _told(outcome)
+        return _result(outcome)
 
     async def _submit(self, response: ModelResponse, call: ToolCall | RejectedCall) -> AsyncBatch:
-        """Submit a call together with those of its response that the agent starts at the same time; its own batch."""
+        """Submit a call together with the calls of its response that start at the same time; returns its batch."""
         turn_id = turn_id_of(response)
         gathering = self._gathering.get(turn_id)
         if gathering is None:
@@ -119,14 +120,14 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
             await asyncio.sleep(0)
             if len(gathering.calls) >= expected:
                 break
-        del self._gathering[turn_id]  # what comes now is another submission of the same turn
+        del self._gathering[turn_id]  # later calls are another submission of the turn
         calls = sorted(gathering.calls, key=lambda call: call.position)
         batch = await self._client.submit_calls(calls, turn_id=turn_id)
         return {id(call): outcome for call, outcome in zip(calls, batch.outcomes, strict=True)}
 
 
 class _Gathering:
-    """The calls of one response that have come so far, and their submission."""
+    """The gathered calls of one response, and their submission."""
 
     def __init__(self) -> None:
         self.calls: list[ToolCall | RejectedCall] = []
@@ -134,7 +135,7 @@ class _Gathering:
 
 
 def _call(name: str, arguments: Any, call_id: str | None, response: ModelResponse) -> ToolCall | RejectedCall:
-    """The call with the arguments that the agent hands over, or the refused one where the model's text gave none."""
+    """The call with the arguments from the agent; a refused one where the model's text cannot be decoded."""
     place = _place(response, call_id)
     part = response.parts[place] if place < len(response.parts) else None
     text = part.args if isinstance(part, ToolCallPart) else None
@@ -148,16 +149,16 @@ def _count(response: ModelResponse) -> int:
 
 
 def _place(response: ModelResponse, call_id: str | None) -> int:
-    """The place of a call among the parts of its response."""
+    """The position of a call among the parts of its response."""
     ids = [part.tool_call_id if isinstance(part, ToolCallPart) else None for part in response.parts]
     return ids.index(call_id) if call_id in ids else len(ids)
 
 
 def turn_id_of(response: ModelResponse) -> str:
-    """What the stored message says of itself: the provider's id, else run and time, which no other response shares.
+    """The turn id of a stored message: the provider's id, else its run id and time, which no other response has.
 
     Raises:
-        TurnIdMissing: it has neither.
+        TurnIdMissing: the message has neither.
     """
     try:
         return usable_turn_id(None, response.provider_response_id)
@@ -171,11 +172,11 @@ def _definition(spec: ToolSpec) -> ToolDefinition:
     return ToolDefinition(name=spec.name, description=spec.description or None, parameters_json_schema=spec.schema)
 
 
-def _told(outcome: Outcome) -> Any:
-    """The value, or the words for what became of the call; an unknown one forbids to claim success.
+def _result(outcome: Outcome) -> Any:
+    """The result for the agent: the tool's value, or the text for the model about the outcome.
 
     Raises:
-        ModelRetry: unusable arguments, for the first time: the model may correct them.
+        ModelRetry: the arguments were invalid for the first time, so that the model may correct them.
     """
     refused = outcome.state is State.REFUSED
     is_argument_error = outcome.failure is not None and outcome.failure.code in ("invalid_arguments", "too_costly")

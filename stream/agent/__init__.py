@@ -1,1 +1,1 @@
-"""The whole loop from question to answer, on which any process can go on."""
+"""The reference loop from question to answer, which any process can continue."""

@@ -1,7 +1,7 @@
 """A small reference loop: question -> turn -> calls -> results -> turn ... -> answer, for every dialect.
 
-Decides the order of the steps, and that each is written down before the next one acts: a harness that was killed goes
-on where it was, and nothing runs twice. Sends nothing itself: the caller opens the responses. It needs no provider SDK.
+Decides the order of the steps. Each step is stored before the next one acts, so that a harness that was killed
+continues where it was and nothing runs twice. Sends no requests itself: the caller does. Needs no provider SDK.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Terms:
     """How the loop runs.
 
     Attributes:
-        locale: of the local messages.
-        wait_s: how long calls are waited for before the answer is "still running"; None for ever.
-        turns: most turns for one question; a model that goes round in circles is stopped.
-        max_tokens: the limit of output tokens that your requests set, as for `TurnDecoder`.
-        trust_done: this server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` alone.
+        locale: the language of messages for the user.
+        wait_s: seconds to wait for calls before the answer is "still running"; None waits for ever.
+        turns: most turns for one question, so that a model that repeats itself is stopped.
+        max_tokens: the limit of output tokens in your requests, as for `TurnDecoder`.
+        trust_done: the server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` only.
     """
 
     locale: str = FALLBACK
@@ -64,13 +64,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a user gets to see, and why the loop ended.
+    """The text for the user, and why the loop ended.
 
     Attributes:
-        ended: ``answered`` by the model; ``running``: calls go on, ask `resume` later; ``gave_up``: the model could
-            not use a tool, or took too many turns; ``no_turn``: the provider gave none, the history is as it was.
-        turn: the turn that ended it, where it was read now.
-        batch: the calls that ended it.
+        ended: ``answered``: by the model; ``running``: calls still run, call `resume` later; ``gave_up``: the model
+            could not use a tool, or took too many turns; ``no_turn``: the provider gave none, the history is unchanged.
+        turn: the turn that ended the loop, where this call read it.
+        batch: the calls that ended the loop.
     """
 
     text: str
@@ -83,7 +83,7 @@ class Conversation:
     """One conversation, in the scope of its client.
 
     Args:
-        ask: makes an opener for the history so far: ``lambda messages: httpx_opener(http, http.build_request(...))``.
+        ask: returns an opener for the history so far: ``lambda messages: httpx_opener(http, http.build_request(...))``.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Conversation:
 
     @property
     def messages(self) -> list[Message]:
-        """The history, in the provider's shape."""
+        """The history in the provider's form."""
         entries = self._journal.entries
         after = zip_longest(entries, entries[1:])
         said = (
@@ -115,7 +115,7 @@ class Conversation:
         return taking_turns([message for messages in said for message in messages], self._dialect)
 
     def _written(self, entry: JournalStep, reply_ids: Sequence[str | None]) -> Sequence[Message]:
-        """What a turn adds to the history; its calls go under the ids that admission chose, once it has."""
+        """The messages that a turn adds to the history; after admission with the call ids that it chose."""
         return assistant_messages(self._dialect, self._turn(entry), entry.turn_id, reply_ids)
 
     def _turn(self, entry: JournalStep) -> TurnResult:
@@ -132,13 +132,13 @@ class Conversation:
         )
 
     def say(self, text: str, *, step: str) -> Answer:
-        """Ask a question and go on until there is an answer. The same `step` again asks nothing anew."""
+        """Ask a question and run the loop until there is an answer. A repeated `step` asks nothing again."""
         self._journal.read()
-        while not self._journal.has_step(step):  # again where another harness wrote first
+        while not self._journal.has_step(step):  # again, where another harness wrote first
             last = self._journal.entries[-1] if self._journal.entries else None
             before = self._calls_of(last) if last and last.calls else None
             if before is not None:
-                return before  # calls still run: the history has no place for the question yet
+                return before  # calls of the question before still run
             self._journal.add(JournalStep("question", (user_message(text, self._dialect),), step=step))
         match self._journal.end_of(step):
             case JournalStep(kind="turn", text=said):
@@ -148,14 +148,14 @@ class Conversation:
         return self._go_on()
 
     def resume(self) -> Answer:
-        """Go on where this conversation was left, by whomever.
+        """Continue this conversation where it, or another harness, stopped.
 
         Raises:
-            ValueError: it has not begun.
+            ValueError: the conversation has not begun.
         """
         self._journal.read()
         if not self._journal.entries:
-            raise ValueError("this conversation has not begun: say something")
+            raise ValueError("this conversation has not begun: call say() first")
         return self._go_on()
 
     def _go_on(self) -> Answer:

@@ -1,1 +1,1 @@
-"""Bytes in, drafts on the way, one result at the end; and which dialect some bytes look like."""
+"""Decoding: the bytes of a response to drafts and one result; and the detection of a dialect."""

@@ -1,6 +1,7 @@
-"""The decoder of a stream: bytes in, drafts on the way, one result at the end. Sans-IO.
+"""The decoder of a streamed turn: it takes bytes, and returns drafts on the way and one result at the end. Sans-IO.
 
-Decides how the layers work together and what every frame may mean in any dialect. Must not know one dialect's frames.
+Decides how framing, reader and verdict work together, and what frames mean in every dialect. Must not know the frames
+of a single dialect.
 """
 
 from __future__ import annotations
@@ -28,31 +29,31 @@ if TYPE_CHECKING:
 
 
 _BRACE = ord("{")
-# Enough to say what the bytes are, where nothing in them could be read.
+# Bytes kept to detect the dialect where no frame could be read.
 _HEAD_BYTES = 4096
 
 
 class TurnDecoder:
     """Decodes one streamed turn of one dialect.
 
-    Feed it the body as it comes, then tell how it ended: ``eof()`` for a clean end, ``abort()`` for a broken one.
-    The result does not depend on how the bytes were cut into pieces. No bytes make it raise.
+    Feed it the body as it arrives, then call ``eof()`` for a clean end or ``abort()`` for a broken transport.
+    The result does not depend on how the bytes are chunked. No bytes make it raise.
 
     Args:
         dialect: one of ``DIALECTS``.
-        limits: what one turn may ask of us.
-        record: a file to write the stream to, secrets masked, as new test data (see ``recorder.py``).
-        max_tokens: the limit of output tokens that the request asked for. Some servers say ``tool_calls`` where that
-            limit cut the call; with this, a turn whose usage reached it is ``truncated``. Where the limit was reached
-            by chance a good turn is lost, so it is not on by itself.
-        trust_done: of ``openai-chat`` alone. Some servers never send a finish reason; with this, a turn that ends with
-            ``[DONE]`` is ``completed`` there too, if the text of each call is one whole object with a member. A server
-            that dies may send ``[DONE]`` as well, so it is not on by itself.
+        limits: how large the turn and its parts may be.
+        record: a file to which the stream is written as test data, with secrets masked (see ``recorder.py``).
+        max_tokens: the request's limit of output tokens. Some servers report ``tool_calls`` although that limit cut the
+            call; with this argument, a turn whose usage reached the limit is ``truncated``. A complete turn of exactly
+            that length is lost, so there is no default.
+        trust_done: for ``openai-chat`` only. Some servers never send a finish reason; with this argument, a turn that
+            ends with ``[DONE]`` is ``completed`` there as well, if the arguments of each call are one complete object
+            with a member. A server that dies may send ``[DONE]`` too, so the default is False.
 
     Raises:
         UnknownDialect: no such dialect.
-        StreamMisuse: `max_tokens` is no whole number from 1 on.
-        NotOffered: a binary stream is to be recorded, or `[DONE]` trusted of a dialect that has none.
+        StreamMisuse: `max_tokens` is not a positive integer.
+        NotOffered: `record` is given for a binary stream, or `trust_done` for a dialect without ``[DONE]``.
     """
 
     def __init__(
@@ -76,21 +77,21 @@ class TurnDecoder:
         self._looks_left = LOOK_AT
         self._head = b""
         if record is not None and self._framing.names_events:
-            raise NotOffered(f"a recording masks secrets line by line; a stream of {spec.name} is binary")
+            raise NotOffered(f"a recording masks secrets line by line, but a stream of {spec.name} is binary")
         self._recorder = _open_recorder(record, self._reader.dialect)
 
     @property
     def released(self) -> bool:
-        """Whether the turn reached its release point: a broken transport changes nothing from here on.
+        """Whether the turn reached its release point, after which a broken transport changes nothing.
 
-        A harness that does not want to wait for the transport's end may call ``eof()`` now. Chat releases at
-        ``[DONE]``, Generate at the clean end only.
+        A harness may call ``eof()`` now and not wait for the end of the transport. The release point of ``openai-chat``
+        is ``[DONE]``; ``google-generate`` has none before the clean end.
         """
         return self._turn.released
 
     @property
     def finished(self) -> bool:
-        """Whether the turn is released and its usage was told: nothing is lost by ``eof()`` now."""
+        """Whether the turn is released and its usage is known, so that ``eof()`` now loses nothing."""
         return self._turn.released and not self._turn.usage_due
 
     @property
@@ -99,14 +100,14 @@ class TurnDecoder:
         return self._result
 
     def feed(self, chunk: bytes | bytearray | memoryview) -> list[Draft]:
-        """Take the next bytes, in pieces of any size.
+        """Decode the next bytes, a chunk of any size.
 
         Returns:
-            Drafts of what these bytes brought, for a UI. They promise nothing.
+            The drafts that these bytes produced, for a UI.
 
         Raises:
             DecoderClosed: after the end.
-            StreamMisuse: it is given something that is no bytes.
+            StreamMisuse: the chunk is not bytes.
         """
         if not isinstance(chunk, (bytes, bytearray, memoryview)):
             raise StreamMisuse(f"feed takes bytes, not {type(chunk).__name__}")
@@ -125,13 +126,13 @@ class TurnDecoder:
         return self._turn.drafts.take()
 
     def feed_event(self, event: object) -> list[Draft]:
-        """Take the next event that the vendor's own library has parsed: a mapping or a model. In place of bytes.
+        """Decode the next event as the vendor's SDK has parsed it (a mapping or a model), instead of bytes.
 
-        boto3 raises the errors of a stream: give them to `abort`, and the turn is ``failed``.
+        boto3 raises the errors of a stream. Pass them to `abort`; the turn is then ``failed``.
 
         Raises:
             DecoderClosed: after the end.
-            StreamMisuse: it is no event.
+            StreamMisuse: the object is not an event.
         """
         self._check_open()
         name, data = named_event(event) if self._framing.names_events else (b"", json_of(event))
@@ -146,7 +147,7 @@ class TurnDecoder:
         return self._turn.drafts.take()
 
     def eof(self) -> TurnResult:
-        """The transport ended cleanly (or the turn is released and nobody waits for the rest).
+        """End the turn: the transport ended cleanly, or the turn is released and the rest does not matter.
 
         Raises:
             DecoderClosed: after the end.
@@ -157,7 +158,7 @@ class TurnDecoder:
         return self._finish(broken=False)
 
     def abort(self, cause: object = None) -> TurnResult:
-        """The transport broke; ``cause`` is what it raised, or any word for it.
+        """End the turn: the transport broke. ``cause`` is the exception, or a text for the diagnostics.
 
         Raises:
             DecoderClosed: after the end.
@@ -171,12 +172,12 @@ class TurnDecoder:
         return self._finish(broken=True)
 
     def closing_drafts(self) -> list[Draft]:
-        """The drafts that the end brought: calls completed or dropped, and ``TurnEnded``. Once; empty before it."""
+        """The drafts of the end, once: calls completed or dropped, and ``TurnEnded``. Empty before the end."""
         return self._turn.drafts.take() if self._result is not None else []
 
     def _check_open(self) -> None:
         if self._result is not None:
-            raise DecoderClosed(f"this decoder had its end already: {self._result.outcome}")
+            raise DecoderClosed(f"this decoder has ended already: {self._result.outcome}")
 
     def _read(self, chunk: bytes) -> None:
         try:
@@ -187,7 +188,7 @@ class TurnDecoder:
             self._turn.limit = passed.args[0]
 
     def _end(self) -> None:
-        """The last event counts without its blank line only if its data is whole."""
+        """End the framing. A last event without its blank line counts only if its data is complete JSON."""
         try:
             for name, data, damaged in self._framing.end():
                 if _is_whole(data, self._turn.limits):
@@ -208,7 +209,7 @@ class TurnDecoder:
             self._frame(name, data, damaged)
 
     def _named(self, name: bytes, data: bytes) -> None:
-        """An event whose name stands outside of its data: an unknown one is not read; no data is an empty object."""
+        """Read an event with its name outside of its data. Unknown names are skipped; empty data is an empty object."""
         if name == b"error":
             self._turn.fail(error_event(data))
         elif name.decode() in self._reader.kinds:
@@ -226,29 +227,29 @@ class TurnDecoder:
         if error := error_in(frame):
             self._turn.fail(error)
         elif type(frame) is Repeated:
-            self._turn.violate("a frame in which a member comes twice")
+            self._turn.violate("a frame with a duplicate key")
         elif type(frame) is not dict:
-            self._turn.violate("a frame that is no object")
+            self._turn.violate("a frame that is not an object")
         elif not damaged:
             if self._looks_left:
-                self._look(name, frame)
+                self._compare_dialect(name, frame)
             self._reader.read(self._kind(name, frame), frame)
 
-    def _look(self, name: bytes, frame: Frame) -> None:
-        """The first frame that one dialect alone has says whether the caller named the right one."""
+    def _compare_dialect(self, name: bytes, frame: Frame) -> None:
+        """Note the dialect that the first distinctive frames belong to, where it is not the given one."""
         self._looks_left -= 1
         if (found := dialect_of(name.decode(), frame)) is not None:
             self._looks_left = 0
             self._turn.looks_like = found if found != self._reader.dialect else None
 
-    def _detect(self) -> None:
-        """No frame could be read: another framing may read the same bytes."""
+    def _detect_dialect(self) -> None:
+        """Note the dialect that the bytes look like under another framing, where no frame could be read."""
         with suppress(UnknownDialect):
             found = detect_dialect(self._head)
             self._turn.looks_like = found if found != self._reader.dialect else None
 
     def _kind(self, name: bytes, frame: Frame) -> str:
-        """What kind of frame this is: the JSON tells, or else the event's name. Both may not tell different kinds."""
+        """The type of a frame: from its JSON, else the event's name. The two must not be different known types."""
         named = name.decode() if name else ""
         if self._framing.names_events:
             return named
@@ -256,7 +257,7 @@ class TurnDecoder:
         if not isinstance(kind, str):
             return named
         if named != kind and named in self._reader.kinds:
-            self._turn.violate("an event under the name of another one")
+            self._turn.violate("an event with the name of another type")
         return kind
 
     def _finish(self, *, broken: bool) -> TurnResult:
@@ -268,7 +269,7 @@ class TurnDecoder:
         if self._looks_left == LOOK_AT and self._framing.stray and self._framing.stray[0].lstrip()[:1] == b"{":
             self._turn.looks_like = "one JSON document (decode_body)"
         elif self._looks_left == LOOK_AT:
-            self._detect()
+            self._detect_dialect()
         self._result = log_turn(decide_turn(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)

@@ -1,7 +1,6 @@
-"""Which dialect some bytes look like, for a person who has a stream and no label, or the wrong one. Never used on the
-way to a call.
+"""Detects the dialect of a recorded stream or response, for people and for hints. Calls never depend on it.
 
-Decides by the first frame that only one dialect has. Must not judge the turn.
+Decides by the first frame that only one dialect has. Must not decode the turn.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..wire.frames import BadFrame, parse_frame
 from ..wire.framing import Framing, WireEvent
 from ..wire.limits import LimitPassed, TurnLimits
 
-# A stream shows what it is with its first frame, or with the first after some pings.
+# Frames that are tried: the first one is distinctive, unless some pings come before it.
 LOOK_AT = 64
 
 
@@ -24,12 +23,12 @@ def detect_dialect(data: bytes) -> Dialect:
     """The dialect of a stream or of a whole response.
 
     Raises:
-        UnknownDialect: nothing in it belongs to one dialect alone.
+        UnknownDialect: no frame in it belongs to one dialect only.
     """
     for name, frame in _frames(data):
         if (dialect := dialect_of(name, frame)) is not None:
             return dialect
-    raise UnknownDialect(f"no dialect recognised; name one of {', '.join(DIALECTS)}")
+    raise UnknownDialect(f"no dialect could be detected; name one of {', '.join(DIALECTS)}")
 
 
 def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,6 +1,6 @@
-"""What a vendor's own library has parsed already, back as the JSON it came from: its events and its whole responses.
+"""Turns events and responses that a vendor's SDK has parsed back into JSON.
 
-Decides nothing about a turn. Knows no library: a parsed value is a mapping, or an object with ``model_dump_json``.
+Decides nothing about a turn. Must not know any SDK: a parsed value is a mapping, or has ``model_dump_json``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..wire.frames import ProviderError
 
 
 def json_of(parsed: Any) -> bytes:
-    """The JSON; bytes in it are base64, as on the wire.
+    """The JSON of a parsed value; bytes in it become base64, as on the wire.
 
     Raises:
-        StreamMisuse: it is nothing that a library parses.
+        StreamMisuse: it is neither a mapping nor a model, or cannot be written as JSON.
     """
     dump = getattr(parsed, "model_dump_json", None)
     if callable(dump):
@@ -32,19 +32,19 @@ def json_of(parsed: Any) -> bytes:
 
 
 def named_event(parsed: Any) -> tuple[bytes, bytes]:
-    """Name and JSON of an event whose name stands outside of it: ``{"messageStop": {...}}``.
+    """Name and JSON of an event that is wrapped in its name: ``{"messageStop": {...}}``.
 
     Raises:
-        StreamMisuse: it is something else.
+        StreamMisuse: it has another form.
     """
     if not isinstance(parsed, Mapping) or len(parsed) != 1:
-        raise StreamMisuse("a parsed event of this dialect is a mapping of its name to what it holds")
-    ((name, told),) = parsed.items()
-    return (b"error" if str(name).endswith("Exception") else str(name).encode("utf-8", "replace")), json_of(told)
+        raise StreamMisuse("a parsed event of this dialect is a mapping with one member: its name and its content")
+    ((name, content),) = parsed.items()
+    return (b"error" if str(name).endswith("Exception") else str(name).encode("utf-8", "replace")), json_of(content)
 
 
 def raised_error(cause: object) -> ProviderError | None:
-    """The provider's error inside an exception of boto3, which raises what the stream reports; None in any other."""
+    """The provider's error in an exception of boto3, which raises errors of the stream; None for other exceptions."""
     response = getattr(cause, "response", None)
     error = response.get("Error") if isinstance(cause, Exception) and isinstance(response, dict) else None
     if not isinstance(error, dict):

@@ -1,6 +1,6 @@
-"""Writes a stream to a file as it comes, as new test data, with secrets masked. A thin layer outside the decoder.
+"""Records a stream to a file as test data, with secrets masked.
 
-Decides the form of a recording: the bytes, and beside them ``<file>.json`` with how they ended and what they came to.
+Decides the form of a recording: the bytes, and next to them ``<file>.json`` with their end and the decoded result.
 Must not know how bytes are decoded.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..turns.turn import Dialect, TurnResult
 
-# Keys by the prefixes that their makers gave them, tokens of headers, and the two fields that name an account.
+# API keys by their known prefixes, bearer tokens, account ids, and JSON web tokens.
 _SECRETS = re.compile(
     rb"\b(?:sk|pk|rk|xai|gsk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{12,}"
     rb"|\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]+|\bAKIA[A-Z0-9]{16}\b"
@@ -25,12 +25,12 @@ _MASK = b"MASKED"
 
 
 def masked(line: bytes) -> bytes:
-    """The line with everything that looks like a secret replaced."""
+    """The line with everything replaced that looks like a secret."""
     return _SECRETS.sub(_MASK, line)
 
 
 class Recorder:
-    """One recording. It masks line by line, so that a secret split over two chunks is seen whole."""
+    """One recording. It masks complete lines, so that a secret that is split over two chunks is found."""
 
     def __init__(self, path: str | PathLike[str], dialect: Dialect) -> None:
         self._path = Path(path)
@@ -48,7 +48,7 @@ class Recorder:
             self._rest.append(chunk[cut:])
 
     def close(self, result: TurnResult, *, broken: bool) -> None:
-        """Write the rest, and the answer in the words of the conformance streams."""
+        """Write the rest, and the result in the form of ``tests/data/conformance``."""
         with self._file:
             self._file.write(masked(b"".join(self._rest)))
         answer = {

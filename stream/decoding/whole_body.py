@@ -1,6 +1,6 @@
-"""Responses that were not streamed: one JSON document, decoded by the same words as a stream.
+"""Decodes responses that were not streamed: one JSON document, with the same outcomes as a stream.
 
-Decides what a document is before a dialect reads it. Must not know one dialect's fields.
+Decides whether a body is a document, an error, or something else. Must not know one dialect's fields.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .parsed import json_of
 def decode_body(
     body: object, dialect: Dialect, *, limits: TurnLimits | None = None, max_tokens: int | None = None
 ) -> TurnResult:
-    """The result of a response that was not streamed. No bytes make it raise.
+    """Decode a response that was not streamed. No bytes make it raise.
 
     Args:
-        body: the whole response body as bytes, or the response that the vendor's own library made of it.
+        body: the whole response body as bytes, or the response object of the vendor's SDK.
         dialect: one of ``DIALECTS``.
         limits, max_tokens: as for ``TurnDecoder``.
 
     Raises:
         UnknownDialect: no such dialect.
-        StreamMisuse: `max_tokens` is no whole number from 1 on, or `body` is no response.
+        StreamMisuse: `max_tokens` is not a positive integer, or `body` is not a response.
     """
     data = bytes(body) if isinstance(body, (bytes, bytearray, memoryview)) else json_of(body)
     turn = OpenTurn(limits or DEFAULT_LIMITS, max_tokens, token_fields=TOKEN_FIELDS)
@@ -53,7 +53,7 @@ def _read(reader: DialectReader, body: bytes) -> None:
         body.decode()
     except UnicodeDecodeError:
         turn.bad_utf8 = True
-        body = body.decode("utf-8", "replace").encode()  # it may tell an error all the same
+        body = body.decode("utf-8", "replace").encode()  # it may still hold an error
     try:
         document = parse_frame(body.removeprefix(b"\xef\xbb\xbf"), turn.limits)
     except BadFrame:
@@ -62,11 +62,11 @@ def _read(reader: DialectReader, body: bytes) -> None:
         turn.fail(error)
     elif isinstance(document, dict):
         if type(document) is Repeated:
-            turn.violate("a body in which a member comes twice")
+            turn.violate("a body with a duplicate key")
         if (found := dialect_of("", document)) not in (None, reader.dialect):
             turn.looks_like = found
         reader.body(document)
     elif not (_is_list_of_objects(document) and reader.bodies(document)):
         if body.lstrip().startswith((b"data:", b"event:")):
             turn.looks_like = "a stream of events (TurnDecoder)"
-        turn.end("malformed", "a body that is no JSON object")
+        turn.end("malformed", "a body that is not a JSON object")

@@ -1,1 +1,1 @@
-"""The clients: submitting turns and calls, waiting for outcomes, history and replies."""
+"""The clients of harnesses: submit turns and calls, wait for outcomes, build histories and replies."""

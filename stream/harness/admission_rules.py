@@ -1,7 +1,7 @@
-"""What becomes of a new call at admission: queued, held for a reason, or refused with words for the model.
+"""Decides how a new call is admitted: queued, held for a reason, or refused with an error for the model.
 
-Pure: the published specs and the call are all it sees. A refused call is stored like any other, so that a harness that
-resumes gets as many replies as there were calls.
+Pure: depends on the call and the published specs only. A refused call is stored like any other, so that a harness that
+resumes gets one reply for each call.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ..turns.turn import RejectedCall, ToolCall
 from ..wire.arguments import check_held, storable
 
 _UNUSABLE = {
-    "unusable_name": "the tool's name is no usable text",
-    "unusable_id": "the call's id is no usable text",
-    "not_text": "the input is no text",
+    "unusable_name": "the tool's name is not a usable string",
+    "unusable_id": "the call's id is not a usable string",
+    "not_text": "the input is not a string",
 }
 _NAMELESS = "?"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedCall:
-    """One call as the model asked for it.
+    """One call as the model requested it.
 
     Attributes:
-        arguments: an object; the input text of a custom call; the raw text of a rejected one.
-        rejected: why the decoder refused its argument text, "" where it did not.
+        arguments: an object; the input text of a custom call; the argument text of a rejected call.
+        rejected: why the decoder refused the arguments, "" where it did not.
     """
 
     tool: str
@@ -48,8 +48,8 @@ class RequestedCall:
 
     @classmethod
     def held(cls, call: ToolCall, fault: str = "") -> RequestedCall:
-        """A call that a program holds already. What cannot be used of it makes it a refused one, never an error: it
-        gets one stored answer, and its siblings run. `fault`: one that was found before."""
+        """A call that the caller built. One that cannot be used is refused, which is no exception: it gets one stored
+        answer, and the other calls run. `fault`: a reason to refuse it that was found before."""
         name, call_id = _name(call.name), _id(call.call_id)
         checked = check_held(call.arguments, call.kind)
         fault = fault or ("unusable_name" if name != call.name else "unusable_id" if call_id != call.call_id else "")
@@ -64,7 +64,7 @@ class RequestedCall:
 
     @property
     def named_arguments(self) -> dict[str, Any]:
-        """What schema and handler see: a custom call's text is its argument ``input``."""
+        """The arguments for schema and handler: the text of a custom call becomes the argument ``input``."""
         return self.arguments if isinstance(self.arguments, dict) else {"input": self.arguments}
 
 
@@ -73,8 +73,8 @@ class AdmissionRules:
     """Applies the published specs to the new calls of one turn.
 
     Attributes:
-        tenant: whose calls they are; sealed values of another's are not opened.
-        came_clear: the calls lay unsealed in an inbox, so tools with secret fields are refused.
+        tenant: the tenant of the calls; sealed values of another tenant are not opened.
+        came_clear: the calls came unsealed through an inbox, so calls of tools with secret fields are refused.
     """
 
     specs: Published
@@ -89,12 +89,12 @@ class AdmissionRules:
     def turn(
         self, calls: Sequence[RequestedCall], found: Sequence[Identified], wanted: Sequence[bool]
     ) -> Generator[Heavy, Failure | None, list[NewCall]]:
-        """The wanted calls as they are to be stored; positions count all calls of the turn.
+        """The wanted calls in the form in which they are stored; positions count all calls of the turn.
 
-        Yields the judgements that take long, and is sent their verdicts.
+        Yields validations that take long, and is sent their results.
 
         Raises:
-            KeyringMissing: a tool with secret fields and no keys.
+            KeyringMissing: a tool has secret fields, and there are no keys.
         """
         earlier: dict[str, list[str]] = {}
         new = []
@@ -134,7 +134,7 @@ class AdmissionRules:
         )
 
     def _accepted(self, call: RequestedCall, spec: ToolSpec | None) -> Any:
-        """The arguments, with the sealed values in them opened that may be; any other token stays the text it is."""
+        """The arguments with their sealed values opened, where this tenant and tool may; other tokens stay text."""
         if spec is None or not spec.secret or call.rejected:
             return call.named_arguments
         return self._sealer(spec).accept(call.named_arguments, spec.secret, self.specs.tools)
@@ -146,7 +146,7 @@ class AdmissionRules:
 
     def _refusal(self, call: RequestedCall, spec: ToolSpec | None, arguments: Any) -> Failure | Heavy | None:
         if call.rejected:
-            what = _UNUSABLE.get(call.rejected, f"the arguments are no usable JSON object: {call.rejected}")
+            what = _UNUSABLE.get(call.rejected, f"the arguments are not a usable JSON object: {call.rejected}")
             return Failure("invalid_arguments", what, {"reason": call.rejected})
         if spec is None:
             known = sorted(self.specs.tools)
@@ -158,7 +158,7 @@ class AdmissionRules:
 
     def _stored_arguments(self, call: RequestedCall, spec: ToolSpec | None, arguments: Any, *, is_refused: bool) -> str:
         if call.rejected:
-            # Text that could not be read may hold a secret in any place; nobody needs it again.
+            # Text that cannot be decoded may contain a secret anywhere, and is not needed again.
             return json.dumps({"$rejected": "" if spec and spec.secret else call.arguments})
         if spec and spec.secret:
             sealer = self._sealer(spec)

@@ -1,6 +1,6 @@
-"""The same client over asyncio; `client` has the words, `submission` the rules.
+"""The client over asyncio. `client` documents its methods, and `submission` decides.
 
-Made inside a running event loop. Any number of concurrent waits share one connection; operations share a few more.
+It must be created in a running event loop. All concurrent waits share one connection; operations share a few more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, as
 
 T = TypeVar("T")
 CONNECTIONS = 16
-"""Most connections of one client for operations; more of these than that wait their turn, a few ms each."""
+"""Most connections of one client for operations; further operations wait, for a few ms each."""
 
 
 class AsyncClient:
@@ -66,7 +66,7 @@ class AsyncClient:
     async def submit(
         self, turn: TurnResult, *, turn_id: str | None = None, intent: Intent = None, ordered: bool = False
     ) -> AsyncBatch:
-        """Have the calls of a completed turn run, once each; as `Client.submit`."""
+        """Submit the calls of a completed turn, each to run once; as `Client.submit`."""
         calls = asked_of(turn)
         usable = usable_turn_id(turn_id, turn.turn_id)
         return await self._drive(Submitting(self.terms, usable, tuple(calls), intent, ordered), turn)
@@ -79,12 +79,12 @@ class AsyncClient:
         intent: Intent = None,
         ordered: bool = False,
     ) -> AsyncBatch:
-        """The same for calls that the harness holds already, in call order; as `Client.submit_calls`."""
+        """Submit calls that the harness has as objects, in call order; as `Client.submit_calls`."""
         usable = usable_turn_id(turn_id, None)
         return await self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
 
     async def batch(self, turn_id: str) -> AsyncBatch:
-        """The calls of a turn that was submitted before, by this process or another one; as `Client.batch`."""
+        """The calls of a turn that any process has submitted before; as `Client.batch`."""
         outcomes = await self.run(queries.turn(self.terms.space, self.terms.turn(turn_id).key))
         if not outcomes:
             raise StoreMisuse(
@@ -93,7 +93,7 @@ class AsyncClient:
         return AsyncBatch(self, turn_id, outcomes)
 
     async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> Decision:
-        """Cancel a call before it starts, or ask for a stop of one that runs; as `Client.cancel`."""
+        """Cancel a call before it starts, or ask a running one to stop; as `Client.cancel`."""
         return await self.run(
             operators.cancel(self.terms.space, operators.Expected(key), operators.Actor(actor, reason))
         )
@@ -113,7 +113,7 @@ class AsyncClient:
         return await self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
 
     async def note_aborted(self, lost: Aborted) -> None:
-        """Keep a note of a provider's response that gave no turn; as `Client.note_aborted`."""
+        """Store a note of an attempt that gave no turn; as `Client.note_aborted`."""
         await self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
     async def run(self, operation: Operation[T]) -> T:
@@ -121,7 +121,7 @@ class AsyncClient:
         return await self._connection.run(operation)
 
     def wakeups(self) -> AsyncWakeups:
-        """The subscriptions by which this client's waiters are woken."""
+        """The subscriptions that wake this client's waits."""
         return self._wakeups
 
     async def close(self) -> None:
@@ -151,7 +151,7 @@ class AsyncClient:
 
 
 class AsyncBatch(BatchView):
-    """The calls of one turn and what became of them so far; see `Batch`."""
+    """The calls of one turn and their outcomes so far; see `Batch`."""
 
     def __init__(
         self, client: AsyncClient, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None = None
@@ -176,14 +176,14 @@ class AsyncBatch(BatchView):
                 yield outcome
 
     async def events(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
-        """Each outcome at once, and again whenever more is known of it; as `Batch.events`."""
+        """Each outcome at once, and again at every change; as `Batch.events`."""
         seen: dict[int, Outcome] = {}
         async for outcomes in self._changes(timeout):
             for outcome in changes(seen, outcomes):
                 yield outcome
 
     async def refresh(self) -> tuple[Outcome, ...]:
-        """Read what is known now; as `Batch.refresh`."""
+        """Read the outcomes now; as `Batch.refresh`."""
         fresh: list[Outcome] = []
         for key in self._turn_keys:
             read = await self._client.run(queries.turn(self._terms.space, key))

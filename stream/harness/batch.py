@@ -1,6 +1,6 @@
-"""What a harness holds after a submission: the outcomes so far, waiting for more, and the way back to the provider.
+"""A batch: the calls of one submission, their outcomes so far, waiting for more, and replies to the provider.
 
-Decides what a change of a batch is and which channels tell of it. Must not know how turns are decoded or submitted.
+Decides what counts as a change, and which channels announce changes. Must not know how turns are decoded or submitted.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 class BatchView:
-    """What a batch shows without asking the store: the same for the blocking and the async client.
+    """The part of a batch that needs no store, the same for the blocking and the async client.
 
     Attributes:
-        turn_id: what the turn was submitted under; with the scope it is the handle that `Client.batch` takes.
+        turn_id: the id under which the turn was submitted; `Client.batch` takes it in the same scope.
         outcomes: one per call, in call order, as last read.
-        turn: the decoded turn it was submitted from; None where it was picked up by its turn id.
+        turn: the decoded turn; None where the batch was found by its turn id.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class BatchView:
 
     @property
     def any_pending(self) -> bool:
-        """True while an answer may still come without anyone asking."""
+        """Whether any call still waits or runs, so that an outcome will come by itself."""
         return any(outcome.pending for outcome in self.outcomes)
 
     def replies(self, dialect: Dialect | None = None, *, ids: IdForm = "paired") -> list[Message]:
-        """One provider-shaped result per call, to append after `history`, whose ids are the same for the same `ids`."""
+        """One result per call in the provider's form, to append after `history` with the same `ids`."""
         chosen, came_in = self._dialects(dialect)
         return replies(self.outcomes, chosen, turn_id=self.turn_id, came_in=came_in, ids=ids)
 
@@ -65,10 +65,10 @@ class BatchView:
         """The assistant message to append before the replies.
 
         Raises:
-            StoreMisuse: the batch was picked up by its turn id; the turn's text is not stored.
+            StoreMisuse: the batch was found by its turn id; the store does not keep the text of a turn.
         """
         if self.turn is None:
-            raise StoreMisuse("history() needs the turn itself; keep it in the harness, or decode it again")
+            raise StoreMisuse("history() needs the decoded turn: keep it in the harness, or decode the response again")
         return history(self.turn, self._dialects(dialect)[0], turn_id=self.turn_id, outcomes=self.outcomes, ids=ids)
 
     def for_model(self) -> tuple[str, ...]:
@@ -76,11 +76,12 @@ class BatchView:
         return tuple(for_model(outcome) for outcome in self.outcomes)
 
     def for_user(self, locale: str = FALLBACK) -> tuple[str, ...]:
-        """What a user is told about each call, in call order: what ran, what did not, what nobody knows."""
+        """The message for the user about each call, in call order: it ran, it did not run, or nobody knows."""
         return tuple(for_user(outcome, locale) for outcome in self.outcomes)
 
     def _contradicted(self, fresh: Sequence[Outcome]) -> Invocation[int] | None:
-        """What the store is to be told of the calls of which it says less than before, each once; None for nothing."""
+        """The operation that reports calls of which the store knows less than before, each once; None where there
+        are none."""
         found = {outcome.key: outcome for outcome in fresh}
         lost = [
             told
@@ -97,17 +98,17 @@ class BatchView:
             outcome.key for outcome in fresh
         }:
             raise StoreWentBack(
-                f"call {min(gone)} of turn {self.turn_id!r} is stored no longer: the store has lost writes, and nobody "
-                "knows what became of it; submit the turn again, which holds it until a person has compared"
+                f"call {min(gone)} of turn {self.turn_id!r} is no longer stored: the store has lost writes, and the "
+                "outcome is not known; submit the turn again, which holds the call until a person has compared"
             )
         return self.outcomes
 
     def _barrier(self, needed: int) -> Acknowledged[tuple[int, int]]:
-        """A write that tells how many replicas have everything before it."""
+        """A write whose answer says how many replicas have all writes before it."""
         return acknowledged(note_replicas(self._terms.space), needed)
 
     def _note_replicas(self, needed: int, heard: tuple[int, int]) -> None:
-        """Say of each outcome whether enough replicas have it, as the barrier behind it heard."""
+        """Set for each outcome whether enough replicas have it, from the answer of the barrier."""
         told = {} if heard[1] >= needed else {"durable": False}
         self.outcomes = tuple(
             replace(one, marks={**{name: mark for name, mark in one.marks.items() if name != "durable"}, **told})
@@ -116,7 +117,7 @@ class BatchView:
 
     @property
     def _turn_keys(self) -> list[str]:
-        """This turn's, and those of the earlier turns in which intent keys found a call."""
+        """The key of this turn, and of earlier turns in which intent keys found a call."""
         turn_ids = (self.turn_id, *(outcome.turn_id for outcome in self.outcomes if outcome.turn_id))
         return [self._terms.turn(turn_id).key for turn_id in dict.fromkeys(turn_ids)]
 
@@ -128,12 +129,12 @@ class BatchView:
         came_in = self.turn.dialect if self.turn else None
         chosen = dialect or came_in
         if chosen is None:
-            raise StoreMisuse("name the dialect: this batch was not made from a decoded turn")
+            raise StoreMisuse("pass dialect=: this batch was not made from a decoded turn")
         return chosen, came_in
 
 
 class Batch(BatchView):
-    """The calls of one turn and what became of them so far, in call order."""
+    """The calls of one turn and their outcomes so far, in call order."""
 
     def __init__(
         self, client: Client, turn_id: str, outcomes: Sequence[Outcome], turn: TurnResult | None = None
@@ -142,19 +143,19 @@ class Batch(BatchView):
         self._client = client
 
     def wait(self, timeout: float | None = None, *, durable: bool = False) -> tuple[Outcome, ...]:
-        """Wait until every call is settled or unknown; when the time is up, pending ones say so.
+        """Wait until every call is settled or unknown, or until `timeout`; pending outcomes then have no result.
 
-        A wait limit is no error: the work goes on, and `Client.batch(turn_id)` picks it up later, in any process.
+        A timeout is not an error: the calls go on, and `Client.batch(turn_id)` finds them later, in any process.
 
         Args:
             timeout: seconds; None waits for ever, 0 not at all.
-            durable: ask the replicas as well, up to a second: each outcome says then whether a failover may forget it
-                (`Outcome.is_durable`). One write and two round trips more.
+            durable: also ask the replicas, for up to a second: each outcome then says whether a failover can lose it
+                (`Outcome.is_durable`). Needs one more write and two more round trips.
 
         Raises:
             ValueError: the timeout is negative, NaN or infinite.
             StoreUnavailable: Redis did not answer; the calls go on, and waiting again is safe.
-            StoreWentBack: a call that had not come to rest is stored no longer; no answer will come.
+            StoreWentBack: a call that had not come to rest is no longer stored; no outcome will come.
         """
         for _ in self._changes(timeout):
             pass
@@ -165,23 +166,23 @@ class Batch(BatchView):
         return self.outcomes
 
     def as_completed(self, timeout: float | None = None) -> Iterator[Outcome]:
-        """Each outcome once, as its call comes to rest; those still pending when the time is up are not given."""
+        """Each outcome once, as its call comes to rest. Calls that are pending at the timeout are left out."""
         seen: dict[int, Outcome] = {}
         for outcomes in self._changes(timeout):
             yield from changes(seen, (outcome for outcome in outcomes if not outcome.pending))
 
     def events(self, timeout: float | None = None) -> Iterator[Outcome]:
-        """Each outcome at once, and again whenever more is known of it: a running handler's progress
-        (``marks["progress"]``), then how the call came to rest."""
+        """Each outcome at once, and again at every change: the progress of a running handler (``marks["progress"]``),
+        then the final outcome."""
         seen: dict[int, Outcome] = {}
         for outcomes in self._changes(timeout):
             yield from changes(seen, outcomes)
 
     def refresh(self) -> tuple[Outcome, ...]:
-        """Read what is known now.
+        """Read the outcomes now.
 
         Raises:
-            StoreWentBack: a call that had not come to rest is stored no longer.
+            StoreWentBack: a call that had not come to rest is no longer stored.
         """
         read = [self._client.run(queries.turn(self._terms.space, key)) for key in self._turn_keys]
         fresh = [outcome for outcomes in read for outcome in outcomes]
@@ -190,7 +191,7 @@ class Batch(BatchView):
         return self._take(fresh)
 
     def _changes(self, timeout: float | None) -> Iterator[tuple[Outcome, ...]]:
-        """The outcomes each time something happened to one, until nothing is pending or the time is up."""
+        """The outcomes after each change, until none is pending or the timeout has passed."""
         wait_limit("timeout", timeout)
         yield self.outcomes
         if not self.any_pending:
@@ -208,8 +209,8 @@ class Batch(BatchView):
 
 
 def merged(before: Sequence[Outcome], fresh: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """The fresh outcomes of the calls that were asked for, in their places; a conflict is an answer and stays, and so
-    does what was settled, where the store has forgotten it."""
+    """The outcomes with fresh ones in place of the old. A conflict stays, and so does a settled outcome that the store
+    no longer has."""
     found = {outcome.key: outcome for outcome in fresh}
     return tuple(old if _stays(old, found.get(old.key)) else _placed(found[old.key], old) for old in before)
 
@@ -219,7 +220,7 @@ def _stays(old: Outcome, fresh: Outcome | None) -> bool:
 
 
 def changes(seen: dict[int, Outcome], outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """The outcomes that differ from those seen before, noted as seen."""
+    """The outcomes that differ from those in `seen`, which is updated."""
     for outcome in outcomes:
         if seen.get(outcome.position) != outcome:
             seen[outcome.position] = outcome
@@ -227,5 +228,5 @@ def changes(seen: dict[int, Outcome], outcomes: Iterable[Outcome]) -> Iterator[O
 
 
 def _placed(fresh: Outcome, old: Outcome) -> Outcome:
-    """The fresh outcome under the id and place of the call of this turn; see ``submission``."""
+    """The fresh outcome with the id and position of the call in this turn; see ``submission``."""
     return replace(fresh, call_id=old.call_id, reply_id=old.reply_id, position=old.position, echo=old.echo)

@@ -1,4 +1,4 @@
-"""Reads finished calls that come as a JSON list, from a file or an inbox: held to what a decoder would let through."""
+"""Parses calls from a JSON list, of a file or an inbox entry, by the same rules as a decoder."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..wire.limits import DEFAULT_LIMITS
 from .admission_rules import RequestedCall
 
 _AROUND = 2
-"""Containers around the arguments of a call: the list, and the call itself."""
+"""Levels around the arguments of a call: the list, and the call itself."""
 
 
 def calls_from_json(text: str) -> list[RequestedCall]:
-    """Finished calls as JSON: a list of ``{"name", "arguments", "id"?, "kind"?}``; integers stay exact.
+    """Parse calls from JSON: a list of ``{"name", "arguments", "id"?, "kind"?}``; integers stay exact.
 
-    A call of which something cannot be used is a refused one among the others, as in a decoded turn.
+    A call that cannot be used becomes a refused one among the others, as in a decoded turn.
 
     Raises:
-        ValueError: not that shape; the message says what is wrong, in one line.
+        ValueError: the text has another form; the message says what is wrong, in one line.
     """
     stored = _read(text)
     if not isinstance(stored, list):
         raise ValueError("calls: expected a list of {name, arguments, id}")
     if len(stored) > DEFAULT_LIMITS.calls:
-        raise ValueError(f"calls: {len(stored)} of them in one turn; at most {DEFAULT_LIMITS.calls}")
+        raise ValueError(f"calls: {len(stored)} calls in one turn; at most {DEFAULT_LIMITS.calls}")
     return [_from_json(position, item) for position, item in enumerate(stored)]
 
 
@@ -34,11 +34,11 @@ def _read(text: str) -> Any:
     try:
         return read_json(text, DEFAULT_LIMITS.nesting + _AROUND, DEFAULT_LIMITS.digits)
     except CutText as error:
-        raise ValueError("calls are no JSON: the text ends too early") from error
+        raise ValueError("calls are not valid JSON: the text ends too early") from error
     except SecondObject as error:
-        raise ValueError("calls are no JSON: something follows the list") from error
+        raise ValueError("calls are not valid JSON: there is text after the list") from error
     except NotJson as error:
-        raise ValueError("calls are no JSON") from error
+        raise ValueError("calls are not valid JSON") from error
 
 
 def _from_json(position: int, item: Any) -> RequestedCall:

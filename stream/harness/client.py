@@ -1,7 +1,7 @@
-"""The blocking client: submit turns and calls, pick them up again, cancel, approve and deny.
+"""The blocking client: submit turns and calls, find them again, cancel, approve and deny.
 
-Rules are `submission`'s; this file only drives them over a connection. What follows a submission is `batch`'s;
-`async_client` is the same over asyncio.
+`submission` decides; this file runs its steps over a connection. `batch` is what a submission returns. `async_client`
+is the same over asyncio.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _LOG = logging.getLogger("toolonce.stream")
 class Client:
     """The client of a harness: it submits calls and waits for their outcomes.
 
-    Safe to share between threads; one connection serves any number of waiters.
+    Threads can share a client; all waits use one connection.
 
     Args:
-        url: of the Redis; where it is left out ``TOOLONCE_REDIS_URL``, else this project's own server, if it runs. Or
-            an open `store.connection.Connection`, with its own patience and namespace; it is yours to close.
-        namespace: where it is left out ``TOOLONCE_NAMESPACE``, else ``toolonce``.
+        url: of the Redis server; by default ``TOOLONCE_REDIS_URL``, else the server of this project, if it runs. Or an
+            open `store.connection.Connection`, whose namespace and timeouts then apply, and which you close.
+        namespace: by default ``TOOLONCE_NAMESPACE``, else ``toolonce``.
         scope: the tenant and conversation in which turn ids are unique. From your credentials, never from the model.
-        tenant: whose limits count; by default the scope up to the first ``/``.
+        tenant: the tenant whose limits count; by default the scope up to the first ``/``.
         keyring: by default the keys in ``TOOLONCE_KEYS``.
         limits: ``queue_limit=`` and ``tenant_queue_limit=``, most calls that may wait; see `queue_limits.QueueLimits`.
 
     Raises:
-        StoreMisuse: no Redis is named and this project's own does not run, URL or namespace cannot be read, or scope or
-            tenant is no UTF-8 text.
+        StoreMisuse: no Redis server is given and that of this project does not run; URL or namespace is invalid; or
+            scope or tenant is not valid UTF-8.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class Client:
     def submit(
         self, turn: TurnResult, *, turn_id: str | None = None, intent: Intent = None, ordered: bool = False
     ) -> Batch:
-        """Have the calls of a completed turn run, once each. Safe to repeat: what is known is answered.
+        """Submit the calls of a completed turn, each to run once. Safe to repeat: known calls are replayed.
 
         Args:
             turn_id: your own step id; by default the provider's id of the turn.
-            intent: a key of your own for a call that a regenerated turn asks for again, or position -> key.
+            intent: your own key for a call that a regenerated turn may request again; or position -> key.
             ordered: run the calls of this turn strictly one after the other.
 
         Raises:
             TurnError: the turn did not complete, so none of its calls runs.
             TurnIdMissing, NoToolsPublished, KeyringMissing, StoreFull, StoreUnavailable: see `store.errors`.
-            StoreMisuse: the turn id is no UTF-8 text.
+            StoreMisuse: the turn id is not valid UTF-8.
         """
         calls = asked_of(turn)
         usable = usable_turn_id(turn_id, turn.turn_id)
@@ -98,15 +98,16 @@ class Client:
         intent: Intent = None,
         ordered: bool = False,
     ) -> Batch:
-        """The same for calls that the harness holds already, in call order; it vouches that their turn completed."""
+        """Submit calls that the harness has as objects, in call order. The harness must know that their turn
+        completed."""
         usable = usable_turn_id(turn_id, None)
         return self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
 
     def batch(self, turn_id: str) -> Batch:
-        """The calls of a turn that was submitted before, by this process or another one.
+        """The calls of a turn that any process has submitted before.
 
-        A call that an intent key found in an earlier turn is listed under that turn; to have it in this one, too,
-        submit again.
+        A call that an intent key found in an earlier turn is listed in that turn only; to have it in this one as well,
+        submit the turn again.
 
         Raises:
             StoreMisuse: nothing was admitted under this turn id in this scope.
@@ -119,12 +120,12 @@ class Client:
         return Batch(self, turn_id, outcomes)
 
     def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> Decision:
-        """Cancel a call before it starts, or ask for a stop of one that runs; see `operators.cancel`."""
+        """Cancel a call before it starts, or ask a running one to stop; see `operators.cancel`."""
         by = operators.Actor(actor, reason)
         return self.run(operators.cancel(self.terms.space, operators.Expected(key), by))
 
     def approve(self, outcome: Outcome, *, actor: str, reason: str = "") -> Decision:
-        """Approve the call that was shown as this outcome; bound to its idempotency key."""
+        """Approve the call that was shown as this outcome, for exactly its idempotency key."""
         by = operators.Actor(actor, reason)
         shown = operators.Question.of(outcome)
         return self.run(operators.approve(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
@@ -136,15 +137,15 @@ class Client:
         return self.run(operators.deny(self.terms.space, outcome.key, outcome.idempotency_key, by, shown=shown))
 
     def note_aborted(self, lost: Aborted) -> None:
-        """Keep a note of a provider's response that gave no turn, for cost control; see `store.aborted`."""
+        """Store a note of an attempt that gave no turn, for cost control; ``toolonce aborted`` lists them."""
         self.run(note_aborted(self.terms.space, noted(self.terms, lost)))
 
     def run(self, operation: Operation[T]) -> T:
-        """Run one store operation; for tools that look deeper than a harness does."""
+        """Run one store operation, for programs that need more than a harness does."""
         return self._connection.run(operation)
 
     def wakeups(self) -> Wakeups:
-        """The subscriptions by which this client's waiters are woken."""
+        """The subscriptions that wake this client's waits."""
         return self._wakeups
 
     def close(self) -> None:
@@ -164,7 +165,7 @@ class Client:
 
 
 def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
-    """Run the steps that a generator yields, one after the other."""
+    """Run the steps that a submission yields, one after the other."""
     found = advance(connection, steps)
     while isinstance(found, Heavy):
         found = advance(connection, steps, found.run())
@@ -174,7 +175,7 @@ def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...
 def advance(
     connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]], answer: Any = None
 ) -> tuple[Outcome, ...] | Heavy:
-    """Run steps until the end, or up to a judgement that takes long; its verdict is the next `answer`."""
+    """Run steps until the end, or until a validation that takes long, whose result is the next `answer`."""
     while True:
         try:
             step = steps.send(answer)
@@ -187,15 +188,15 @@ def advance(
 
 
 def noted(terms: SubmissionTerms, lost: Aborted) -> dict[str, Any]:
-    """The facts of a note of a lost attempt."""
+    """The fields of a note on an attempt that gave no turn."""
     return {"scope": terms.scope, **asdict(lost)}
 
 
 def opened(kind: Callable[..., C], url: str | None, namespace: str | None) -> C:
-    """A connection of this kind to the store that is meant; see `store.project`.
+    """A connection of this kind to the given or default store; see `store.project`.
 
     Raises:
-        StoreMisuse: none is, or its URL or namespace cannot be read; with the way out.
+        StoreMisuse: there is no store, or its URL or namespace is invalid; the message says what to do.
     """
     named = chosen_url(url)
     if named is None:

@@ -1,8 +1,8 @@
-"""The way back to a provider: the assistant message to append, and one result for each call of the turn after it.
+"""Builds what a harness sends back to a provider: the assistant message, and one result for each of its calls.
 
-Decides order, pairing and completeness, the same for all dialects; shapes are the reply modules'. Both sides compute
-ids from the same things (dialect, turn id, the ids of the turn, what admission chose in place of ids that an earlier
-turn used), so they agree without talking to each other.
+Decides order, matching and completeness for all dialects; the reply modules decide message forms. `history` and
+`replies` compute call ids from the same values (dialect, turn id, the ids of the turn, and the ids that admission
+chose), so the ids are equal.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ def replies(
     came_in: Dialect | None = None,
     ids: IdForm = "paired",
 ) -> list[Message]:
-    """The provider-shaped results of one turn: exactly one per outcome, in call order, whatever order they came in.
+    """The results of one turn in the provider's form: exactly one per outcome, in call order.
 
-    An open call is answered, too: a provider refuses a history with an unanswered call. Its words say that the result
-    is still to come; the later outcome must never be sent as a second result.
+    An open call is answered as well, since a provider refuses a history with an unanswered call. The answer says that
+    the result is still to come; the later outcome must never be sent as a second result.
 
     Args:
-        dialect: the provider that is asked next, not necessarily the one that made the calls.
-        outcomes: one for each call of the turn, rejected ones included; those of several submissions, which all count
-            from 0, are taken in the order given.
-        turn_id: the one the turn was submitted under; stand-ins for missing and refused ids are made from it.
-        came_in: the dialect that made the calls, where it is another one; its echo fields mean nothing here.
-        ids: which ids go out; the same as for ``history()``.
+        dialect: of the next request; it may differ from the dialect of the turn.
+        outcomes: one for each call of the turn, rejected ones included. Those of several submissions, which all count
+            from 0, stay in the given order.
+        turn_id: the id under which the turn was submitted; replacements for missing and refused call ids depend on it.
+        came_in: the dialect of the turn where it differs; echo fields of its calls are then left out.
+        ids: which ids are sent; the same as for ``history()``.
 
     Returns:
-        Messages, contents or input items, to be appended after ``history()``; empty where the turn had no calls.
+        Messages, contents or input items, to append after ``history()``; empty where the turn had no calls.
 
     Raises:
         UnknownDialect: no such dialect.
@@ -68,21 +68,21 @@ def history(
     outcomes: Iterable[Outcome] = (),
     ids: IdForm = "paired",
 ) -> list[Message]:
-    """What to append to the history before the results: the assistant's own message(s).
+    """The assistant message(s) to append to the history before the results.
 
-    The provider's items come back as they were (thoughts and signatures too); a turn of another dialect is written
-    anew from its text and calls, since signatures are worth nothing elsewhere. Arguments are always valid: ``{}`` for
-    empty ones and for those of a rejected call, as an invalid text would make every later request fail.
+    The provider's items are sent back unchanged, with thoughts and signatures. A turn of another dialect is written
+    from its text and calls, since its signatures are not valid elsewhere. Arguments are always valid: ``{}`` for empty
+    and for rejected ones, because an invalid text would make every later request fail.
 
     Args:
-        dialect: the provider that is asked next.
-        turn_id: the id the turn was submitted under, where it was not the turn's own.
-        outcomes: those of the turn's calls, of all its submissions. They say which ids an earlier turn of the scope
+        dialect: of the next request.
+        turn_id: the id under which the turn was submitted, where it is not the turn's own.
+        outcomes: of the turn's calls, of all its submissions. They say which call ids an earlier turn of the scope
             used; without them each id counts as new.
-        ids: which ids go out; the same as for ``replies()``.
+        ids: which ids are sent; the same as for ``replies()``.
 
     Returns:
-        Empty unless the turn is ``completed`` or ``paused``: any other turn leaves the history as it was.
+        Empty unless the turn is ``completed`` or ``paused``: any other turn leaves the history unchanged.
 
     Raises:
         UnknownDialect: no such dialect.
@@ -94,7 +94,7 @@ def history(
 def assistant_messages(
     dialect: Dialect, turn: TurnResult, turn_id: str | None, reply_ids: Sequence[str | None], ids: IdForm = "paired"
 ) -> list[Message]:
-    """The same, with what `chosen_ids` said earlier; see `history`."""
+    """As `history`, with the stored result of `chosen_ids`."""
     module = spec_of(dialect).replies
     if turn.outcome not in ("completed", "paused"):
         return []
@@ -108,8 +108,9 @@ def assistant_messages(
 
 
 def chosen_ids(turn: TurnResult, outcomes: Iterable[Outcome]) -> tuple[str | None, ...]:
-    """What admission chose in the place of each call's id, in call order; None where the id goes out as it came. Equal
-    ids of a turn are told apart by their order."""
+    """The id that admission chose for each call, in call order; None where the call's own id is sent. Equal ids of a
+    turn
+    are distinguished by their order."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.position)
     refs = references([outcome.call_id for outcome in ordered])
     found = dict(zip(refs, [outcome.reply_id for outcome in ordered], strict=True))

@@ -1,6 +1,6 @@
-"""What a conversation has come to, kept in the store so that another process can go on with it.
+"""The journal: the steps of a conversation, kept in the store so that another process can continue it.
 
-Decides the form of entries and that they are sealed where there are keys. Knows no provider and runs nothing.
+Decides the form of entries, and that they are sealed where there are keys. Must not know providers; runs nothing.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _SEALED = "sealed:"
 
 @dataclass(frozen=True, slots=True)
 class JournalStep:
-    """One step: what it adds to the history, and for a turn its calls.
+    """One step (a question, a turn, or results): what it adds to the history, and for a turn its calls.
 
     Attributes:
-        step: of a question, the asker's own id of it.
-        turn_id: of a turn, what its calls are submitted under; drawn once and kept here, so that a conversation that
-            is begun anew in this scope never finds the calls of an older one.
-        assistant, order: of a turn, those of its `TurnResult`; its messages are written from them.
-        reply_ids: of results, for each call of the turn before, what admission chose in the place of its id.
-        text: of a turn, what it says; of results, what the user is told where the model is not asked again.
+        step: of a question, the id that the caller gave it.
+        turn_id: of a turn, the id under which its calls are submitted. It is random and stored, so that a conversation
+            that starts again in this scope never finds calls of an older one.
+        assistant, order: of a turn, from its `TurnResult`; its messages are built from them.
+        reply_ids: of results, the id that admission chose for each call of the turn before.
+        text: of a turn, its visible text; of results, the message for the user where the loop ends with them.
     """
 
     kind: StepKind
@@ -47,7 +47,7 @@ class JournalStep:
 
 
 class Journal:
-    """The entries of one scope's conversation, as far as they were read or written here."""
+    """The entries of one scope's conversation that this object has read or written."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -59,10 +59,10 @@ class Journal:
         self.entries = [self._open(text) for text in texts]
 
     def add(self, entry: JournalStep) -> None:
-        """Write the next entry. Where another harness wrote first, its entries stand, and are read.
+        """Write the next entry. Where another harness wrote first, its entries count, and are read instead.
 
         Raises:
-            KeyringMissing: its calls have secret fields, and there are no keys to seal them with.
+            KeyringMissing: calls of the entry have secret fields, and there are no keys to seal them.
         """
         text = self._seal(entry)
         stands = self._client.run(journal.write(self._terms.space, self._terms.scope, len(self.entries), text))
@@ -75,7 +75,7 @@ class Journal:
         return any(entry.kind == "question" and entry.step == step for entry in self.entries)
 
     def end_of(self, step: str) -> JournalStep | None:
-        """The last entry of an earlier step; None for the step that is last, or where there is none."""
+        """The last entry of an earlier step; None where it is the last step, or unknown."""
         asked = [number for number, entry in enumerate(self.entries) if entry.kind == "question"]
         return next((self.entries[after - 1] for one, after in pairwise(asked) if self.entries[one].step == step), None)
 
@@ -89,7 +89,7 @@ class Journal:
     def _check_secrets(self, calls: Sequence[ToolCall | RejectedCall]) -> None:
         tools = self._client.run(published(self._terms.space)).tools if calls else {}
         if any(call.name in tools and tools[call.name].secret for call in calls):
-            raise KeyringMissing("a call has secret fields: set TOOLONCE_KEYS where its conversation is kept")
+            raise KeyringMissing("a call has secret fields: set TOOLONCE_KEYS where the conversation runs")
 
     def _open(self, text: str) -> JournalStep:
         if text.startswith(_SEALED):

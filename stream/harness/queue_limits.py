@@ -1,6 +1,6 @@
-"""How many calls may wait before nothing new is admitted: of one queue, and of one tenant in all queues together.
+"""The queue limits: how many calls may wait, in one queue and of one tenant, before new ones are refused.
 
-Decides where the numbers come from: arguments, then the environment, then the defaults. `admit.lua` compares them.
+Decides where the numbers come from: arguments, then the environment, then defaults. `admit.lua` applies them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...store.model.errors import StoreMisuse
 
 
 class QueueLimits(TypedDict, total=False):
-    """Options of whoever admits calls.
+    """Options of clients and inbox consumers.
 
     Attributes:
-        queue_limit: most calls that a queue may hold; 0 for no limit. Else ``TOOLONCE_QUEUE_LIMIT``, else 100,000.
-        tenant_queue_limit: most queued calls of one tenant, those that wait for a slot or for another attempt included;
-            0 for no limit. Else ``TOOLONCE_TENANT_QUEUE_LIMIT``, else 20,000: no tenant fills the queue for all.
+        queue_limit: most calls in one queue; 0 for no limit. Default: ``TOOLONCE_QUEUE_LIMIT``, else 100,000.
+        tenant_queue_limit: most queued calls of one tenant, so that no tenant fills a queue. Calls that wait for a slot
+            or for another attempt count. 0 for no limit. Default: ``TOOLONCE_TENANT_QUEUE_LIMIT``, else 20,000.
     """
 
     queue_limit: int
@@ -29,11 +29,11 @@ DEFAULTS: Mapping[str, int] = {"queue_limit": 100_000, "tenant_queue_limit": 20_
 
 
 def complete(given: QueueLimits, environment: Mapping[str, str] = os.environ) -> QueueLimits:
-    """Both limits, each from where it is given first.
+    """Both limits: each from the argument, else the environment, else the default.
 
     Raises:
-        StoreMisuse: a limit is no whole number, or negative.
-        TypeError: there is no limit of such a name.
+        StoreMisuse: a limit is not an integer, or negative.
+        TypeError: there is no limit of this name.
     """
     if strange := given.keys() - DEFAULTS.keys():
         raise TypeError(f"unexpected argument {min(strange)!r}")

@@ -1,8 +1,8 @@
-"""What a submission means: identities of the calls of a turn, and what is asked of the store, in which order.
+"""A submission: decides the identities of the calls of a turn, and the store operations that admit them.
 
-Sans-IO: a generator yields store operations and is sent their answers, so that the blocking and the async client
-share one set of rules. Replays need no tool spec: what the store knows is answered first, and only new calls are
-judged and admitted, all of a turn in one step.
+Sans-IO: a generator yields store operations and is sent their answers, so that the blocking and the async client share
+one set of rules. Known calls are replayed first and need no tool spec. Only new calls are validated and admitted, all
+of a turn in one step.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from .admission_rules import AdmissionRules, RequestedCall
 from .queue_limits import DEFAULTS
 from .telemetry import log_answers, traceparent
 
-_JUDGED_MOST = 50
-"""Judgements of one submission whose specs change under its hands; each is a round trip or two."""
-# Seen in the field: servers that draw "chatcmpl-<0..999>" (Ollama). Such an id comes back within a day.
+_MOST_VALIDATIONS = 50
+"""Most validations of one submission while the specs keep changing; each needs one or two round trips."""
+# Some servers choose "chatcmpl-<0..999>" at random (Ollama). Such an id repeats within a day.
 _RECURRING = re.compile(r"chatcmpl-\d{1,3}\Z")
 
 Intent = str | Mapping[int, str] | None
-"""One key for a turn of one call, or position -> key. See `identified`."""
+"""Intent keys: one key for a turn of one call, or position -> key. See `identified`."""
 Step = Operation[Any] | Heavy
-"""What a submission asks its driver for: a store operation's answer, or a verdict that may take seconds to find."""
+"""A step of a submission, which its driver runs: a store operation, or a validation that may take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionTerms:
-    """Whose calls they are and under which rules they are stored.
+    """The owner of calls, and the rules under which they are stored.
 
     Attributes:
         scope: the tenant and conversation in which turn ids are unique; from the harness, never from the model.
-        tenant: whose limits count; by default the scope up to the first ``/``.
+        tenant: the tenant whose limits count; by default the scope up to the first ``/``.
         queue_limit, tenant_queue_limit: see `queue_limits`.
-        trace: a W3C traceparent that the worker goes on with; "" for none.
-        place: which store it is, for messages.
-        watermark: the highest fence that this harness has seen in any answer of the namespace.
+        trace: a W3C traceparent that the worker continues; "" for none.
+        place: the store's address, for messages.
+        watermark: the highest fence that this harness has seen in answers of the namespace.
 
     Raises:
-        StoreMisuse: scope or tenant hold half of a surrogate pair.
+        StoreMisuse: scope or tenant is not valid UTF-8.
     """
 
     space: Namespace
@@ -78,7 +78,7 @@ class SubmissionTerms:
 
 
 class SpecCache:
-    """The published specs as this client last read them; read again when admission says that they changed."""
+    """The published specs as this client last read them; read again after admission reports a change."""
 
     def __init__(self) -> None:
         self._known = Published(0, {})
@@ -97,11 +97,11 @@ class SpecCache:
 
 
 def usable_turn_id(given: str | None, came: str | None) -> str:
-    """The turn id to store under: the harness's own word, else the provider's where it can be trusted.
+    """The turn id: the harness's own, else the provider's where it is unique.
 
     Raises:
-        TurnIdMissing: there is none, or one that comes back within days.
-        StoreMisuse: the given one holds half of a surrogate pair.
+        TurnIdMissing: there is none, or one that repeats within days.
+        StoreMisuse: the given one is not valid UTF-8.
     """
     if given and given.strip():
         _require_utf8("turn id", given)
@@ -110,22 +110,22 @@ def usable_turn_id(given: str | None, came: str | None) -> str:
         raise TurnIdMissing("the turn has no id; pass turn_id= with your own step id, the same on every retry")
     if _RECURRING.match(came):
         raise TurnIdMissing(
-            f"the server draws turn ids like {came!r} from 1000 values; pass turn_id= with your own step id"
+            f"the server chooses turn ids like {came!r} from 1000 values; pass turn_id= with your own step id"
         )
     return came
 
 
 def _require_utf8(what: str, text: str) -> None:
-    if not encodable(text):  # it would get as far as the socket, and fail there without saying what it was
-        raise StoreMisuse(f"the {what} {text!r} is no UTF-8 text and cannot be stored")
+    if not encodable(text):  # else it would fail at the socket with a useless message
+        raise StoreMisuse(f"the {what} {text!r} is not valid UTF-8 and cannot be stored")
 
 
 def asked_of(result: TurnResult) -> list[RequestedCall]:
-    """The calls of a completed turn in call order, refused ones in their places.
+    """The calls of a completed turn in call order, refused ones included.
 
     Raises:
-        TypeError: not a finished turn; a draft is a view and never runs.
-        TurnError: the turn did not end in a way that runs calls.
+        TypeError: it is not a `TurnResult`; drafts never run.
+        TurnError: the turn is not completed.
     """
     if not isinstance(result, TurnResult):
         raise TypeError(f"submit takes the TurnResult of eof(), not {type(result).__name__}; drafts never run")
@@ -135,15 +135,15 @@ def asked_of(result: TurnResult) -> list[RequestedCall]:
 
 
 def _decoded(call: ToolCall) -> RequestedCall:
-    """Judged by its decoder, under that one's limits."""
+    """A call from a decoder, which has checked its arguments already."""
     return RequestedCall(call.name, call.arguments, call.call_id, call.kind, echo=call.echo)
 
 
 def asked(call: ToolCall | RejectedCall) -> RequestedCall:
-    """One call that a program holds, as admission sees it; judged here as a decoder would have judged it.
+    """A call that the caller built, checked here as a decoder would.
 
     Raises:
-        TypeError: no call at all.
+        TypeError: it is not a call.
     """
     match call:
         case ToolCall():
@@ -157,10 +157,10 @@ def asked(call: ToolCall | RejectedCall) -> RequestedCall:
 def identified(
     terms: SubmissionTerms, turn_id: str, calls: Sequence[RequestedCall], intent: Intent = None
 ) -> list[Identified]:
-    """The identity of each call: by its turn and place, or by the intent key that the harness gives.
+    """The identity of each call: from its turn and call id, or from the intent key that the harness gives.
 
     Raises:
-        ValueError: an intent key that identifies nothing, or several calls; see `_intent_keys`.
+        ValueError: an intent key belongs to no call, or to several; see `_intent_keys`.
     """
     keys = _intent_keys(intent, len(calls))
     namespace, scope = terms.space.name, terms.scope
@@ -175,7 +175,7 @@ def identified(
 
 
 def _intent_keys(intent: Intent, calls: int) -> Mapping[int, str]:
-    """Position -> key. A key that would be passed over, or that two calls share, is no protection: it is refused."""
+    """Position -> intent key. A key for no call, or for two calls, would protect nothing and is refused."""
     if intent is None:
         return {}
     if isinstance(intent, str):
@@ -186,9 +186,9 @@ def _intent_keys(intent: Intent, calls: int) -> Mapping[int, str]:
     if strange := [position for position in keys if position not in range(calls)]:
         raise ValueError(f"an intent key for position {strange[0]!r}: the turn has {calls} calls, counted from 0")
     if not all(isinstance(key, str) and key for key in keys.values()):
-        raise ValueError("an intent key is a text that is not empty")
+        raise ValueError("an intent key must be a non-empty string")
     if len(set(keys.values())) < len(keys):
-        raise ValueError("one intent key for several calls: a key names one action")
+        raise ValueError("two calls have one intent key: a key identifies one action")
     return keys
 
 
@@ -200,7 +200,7 @@ def _fingerprints(keyring: Keyring, call: RequestedCall) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Submitting:
-    """One submission, ready to be driven."""
+    """One submission; a driver runs its steps."""
 
     terms: SubmissionTerms
     turn_id: str
@@ -211,38 +211,38 @@ class Submitting:
     came_clear: bool = False
 
     def steps(self, cache: SpecCache) -> Generator[Step, Any, tuple[Outcome, ...]]:
-        """Yield steps, take their answers; returns one outcome per call, in call order.
+        """Yield steps and take their answers; returns one outcome per call, in call order.
 
         Raises:
-            NoToolsPublished: there are new calls and no worker has ever published a tool.
-            KeyringMissing: a tool with secret fields and no keys.
-            StoreFull: nothing was stored.
-            StoreUnavailable: the published specs never stood still; nothing was stored.
-            StoreMisuse: a tool name or call id that is no UTF-8 text; nothing was stored.
+            NoToolsPublished: there are new calls, and no worker has published a tool.
+            KeyringMissing: a tool has secret fields, and there are no keys.
+            StoreFull: a limit is reached; nothing was stored.
+            StoreUnavailable: the published specs kept changing; nothing was stored.
+            StoreMisuse: a tool name or call id is not valid UTF-8; nothing was stored.
         """
         found = identified(self.terms, self.turn_id, self.calls, self.intent)
         known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
         if None in known or self.entry is not None or self._of_other_turns(found, known):
             known = yield from self._admit(found, known, cache)
         self.terms.watermark.note_all(known)
-        outcomes = _in_places(known, self.calls)
+        outcomes = _for_this_turn(known, self.calls)
         log_answers(self.terms.scope, self.turn_id, outcomes)
         return outcomes
 
     def _admit(
         self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
     ) -> Generator[Step, Any, tuple[Outcome, ...]]:
-        """Admit what is not known; judged anew for as long as the published specs change meanwhile."""
+        """Admit the unknown calls; they are validated again where the published specs change meanwhile."""
         is_new = None in known
         for call in self.calls:
             _require_utf8("tool name", call.tool)
             _require_utf8("call id", call.call_id or "")
-        # An inbox entry hears of all its calls, also of those that are stored; admission leaves these as they are.
+        # An inbox entry gets answers for all its calls, stored ones included; admission leaves these unchanged.
         asks_again = self._of_other_turns(found, known)
         known = [None if call.key in asks_again else old for call, old in zip(found, known, strict=True)]
         wanted = [self.entry is not None or outcome is None for outcome in known]
         turn, request_id = self.terms.turn(self.turn_id), uuid.uuid4().hex
-        for _ in range(_JUDGED_MOST):
+        for _ in range(_MOST_VALIDATIONS):
             are_old = cache.is_filled
             specs = yield from cache.get(self.terms.space)
             if not specs.tools and not specs.unreadable and is_new:
@@ -255,21 +255,22 @@ class Submitting:
             except KeyringMissing:
                 if not are_old:
                     raise
-                cache.forget()  # by the specs of now it may need no keys
+                cache.forget()  # the current specs may need no keys
                 continue
             limits = self.terms.queue_limit, self.terms.tenant_queue_limit
             request = Request(request_id, *limits, self.entry, specs.version, self.terms.watermark)
             reach("before_admit")
             admitted: tuple[Outcome, ...] | None = yield admit(self.terms.space, turn, new, request=request)
-            reach("after_admit_reply_lost")  # to a harness that dies here it is lost
+            reach("after_admit_reply_lost")  # a harness that dies here has not read the answer
             if admitted is not None:
                 fresh = dict(zip((call.identity.key for call in new), admitted, strict=True))
                 return tuple([outcome or fresh[call.key] for outcome, call in zip(known, found, strict=True)])
             cache.forget()
-        raise StoreUnavailable("the published tools change faster than calls can be judged by them; try again")
+        raise StoreUnavailable("the published tools change faster than calls can be validated; try again")
 
     def _of_other_turns(self, found: Sequence[Identified], known: Sequence[Outcome | None]) -> set[str]:
-        """The calls that an intent key finds in another turn: admission says under which id they stand in this one."""
+        """The keys of calls that an intent key found in another turn; admission chooses their reply ids for this
+        one."""
         pairs = zip(found, known, strict=True)
         return {call.key for call, old in pairs if old and call.by_intent and old.turn_id != self.turn_id}
 
@@ -281,11 +282,11 @@ class Submitting:
         )  # fmt: skip
 
 
-def _in_places(outcomes: Iterable[Outcome | None], calls: Sequence[RequestedCall]) -> tuple[Outcome, ...]:
-    """The outcomes under the names, ids and places of the calls as they were asked for now.
+def _for_this_turn(outcomes: Iterable[Outcome | None], calls: Sequence[RequestedCall]) -> tuple[Outcome, ...]:
+    """The outcomes with the names, ids and positions of the calls of this turn.
 
-    A call that was found by its intent key is stored under those of the turn that asked first, and a conflict under
-    the earlier call's name; the results must go back to the calls of this turn.
+    A call that was found by its intent key is stored with those of an earlier turn, and a conflict with the name of the
+    earlier call; but results must be sent back to the calls of this turn.
     """
     found = [outcome for outcome in outcomes if outcome is not None]
     return tuple([_placed(outcome, calls[position], position) for position, outcome in enumerate(found)])

@@ -1,1 +1,1 @@
-"""Harnesses in any language: entries of a Redis stream in, answers out."""
+"""The inbox: harnesses in any language add entries to a Redis stream and get answers."""

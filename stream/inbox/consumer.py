@@ -1,9 +1,9 @@
 """The inbox consumer: entries that harnesses of any language add to ``inbox:<tenant>`` become queued calls.
 
-One consumer group for all; an entry is admitted and acknowledged in one step, so that a consumer may die anywhere and
-another goes on. An entry that cannot be dealt with is quarantined with its reason: at once where it cannot be read,
-after a few tries where it makes its consumer fail or die. The tenant comes from the key's name, never from the entry.
-The wire format is `inbox_entry`'s; whose turn it is decides `inbox_tenants`.
+All consumers form one group. An entry is admitted and acknowledged in one step, so that a consumer can die at any point
+and another one continues. An entry that cannot be processed is quarantined with the reason: at once where it cannot be
+read, after a few tries where its consumer fails or dies. The tenant comes from the key, never from the entry.
+`entry` defines the wire format, and `tenants` decides which tenant is next.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from .tenants import Tenants
 
 GROUP = "toolonce"
 BLOCK_S = 1.0
-"""How long one read waits; a new tenant is seen, and a stop obeyed, within this time."""
+"""Seconds that one read waits; new tenants and a stop are noticed within this time."""
 IDLE_MS = 30_000
-"""An entry that a consumer has held for longer belongs to a dead one; admission takes milliseconds."""
+"""Milliseconds after which the consumer of an unacknowledged entry counts as dead; admission takes milliseconds."""
 RETRY_MS = 1_000
-"""After which an entry that must wait, for room or for a worker, is tried again."""
+"""Seconds after which an entry that waits for room or for a worker is tried again."""
 TRIES = 5
-"""Times that an entry is handed out to consumers that fail or die of it, before it is quarantined."""
+"""Deliveries of an entry to consumers that fail or die, before it is quarantined."""
 SWEEP_S = 5.0
-"""How often the entries of dead consumers are looked for."""
+"""Seconds between two searches for entries of dead consumers."""
 _BOUNDS = Bounds(ENTRY_BYTES, step_bytes=16 << 20, entries=8, in_hand=200, mine_ms=RETRY_MS, others_ms=IDLE_MS)
 _UNREADABLE = (StreamError, StoreMisuse, CorruptRecord, ValueError, RecursionError)
-# What a server says of itself, whatever it was asked; everything else that it refuses is about the entry.
+# Errors about the state of the server. Any other error that it reports is caused by the entry.
 _OF_THE_SERVER = ("LOADING", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "NOAUTH", "TRYAGAIN", "OOM")
 
 log = logging.getLogger("toolonce.inbox")
@@ -57,9 +57,9 @@ class Consumer:
     """Reads the inboxes of a namespace until it is stopped. One thread; run several for more speed.
 
     Args:
-        name: of this consumer in the group; unique among live ones.
-        tenants: only these; by default all that are listed in ``<ns>:inboxes``.
-        limits: most calls that may wait, see `queue_limits.QueueLimits`; beyond them entries wait in their inbox.
+        name: of this consumer in the group; unique among running ones.
+        tenants: only these; by default all that ``<ns>:inboxes`` lists.
+        limits: most calls that may wait, see `queue_limits.QueueLimits`; further entries wait in their inbox.
     """
 
     def __init__(
@@ -79,27 +79,27 @@ class Consumer:
         self._tenants = Tenants(connection, tenants)
         self._specs = SpecCache()
         self._watermark = FenceWatermark()
-        self._looks_again = True  # a consumer of this name may have died holding entries
+        self._looks_again = True  # a consumer of this name may have died with entries
         self._must_wait = False
         self._sweep_at = 0.0
-        self._cut_off: list[Delivered] = []  # in hand when the store went away: not their fault
+        self._cut_off: list[Delivered] = []  # undone because the store was away: does not count as a try
         self._heavy = HeavyEntries()
         self._link = connection.dedicated()
         self.admitted = 0
         self.quarantined = 0
 
     def run(self, stop: threading.Event) -> None:
-        """Consume until `stop` is set; survives the server's restart."""
+        """Consume until `stop` is set; survives restarts of the server."""
         while not stop.is_set():
             try:
                 self.step()
             except (StoreError, RedisError) as error:
                 log.warning("inbox waits: %s", error)
             except Exception:
-                log.exception("a step of the inbox consumer failed; the next one tries again")
+                log.exception("a step of the inbox consumer failed and will be repeated")
             else:
                 continue
-            self._looks_again = True  # what was handed out and not dealt with is taken up again
+            self._looks_again = True  # entries that were delivered and not processed are read again
             stop.wait(BLOCK_S)
         self.close()
 
@@ -108,11 +108,12 @@ class Consumer:
         self._link.close()
 
     def step(self, block_s: float = BLOCK_S) -> int:
-        """Take what is there, once: first what was left behind, then what is new; the number of entries that are
-        dealt with. One that must wait, for room or for a worker, holds up no other."""
+        """Read entries once: first those left by dead consumers, then new ones. Returns the number of processed
+        entries.
+        An entry that waits for room or for a worker does not delay others."""
         self._give_back_cut_off()
         tenants = self._tenants.next()
-        done = self._take_judged()
+        done = self._take_validated()
         done += self._take_left_behind(tenants) if self._looks_again else 0
         found = self._deliver(tenants)
         self._tenants.note(tenants, found)
@@ -123,7 +124,7 @@ class Consumer:
 
     def _take_left_behind(self, tenants: list[str]) -> int:
         found = self._deliver(tenants, again=True)
-        self._must_wait = self._must_wait or bool(found.entries)  # there may be more: look again in the next round
+        self._must_wait = self._must_wait or bool(found.entries)  # there may be more, for the next round
         self._tenants.note_served(found)
         return self._take_all(found)
 
@@ -132,8 +133,10 @@ class Consumer:
         return self._connection.run(deliver(self._space, self._reader, tenants, bounds, again=again))
 
     def _end_round(self, block_s: float) -> None:
-        """All names were looked at: wait for more where there was nothing, and look for what was left behind."""
-        self._must_wait = self._must_wait or bool(self._heavy)  # looked at again, no other consumer takes them over
+        """After all tenants were read: wait where nothing was found, and search for entries of dead consumers."""
+        self._must_wait = self._must_wait or bool(
+            self._heavy
+        )  # reading them again keeps other consumers from taking them over
         if block_s:
             self._wait(min(block_s, RETRY_MS / 1000) if self._must_wait else block_s)
         is_time = time.monotonic() >= self._sweep_at
@@ -142,7 +145,7 @@ class Consumer:
             self._sweep_at = time.monotonic() + SWEEP_S
 
     def _wait(self, block_s: float) -> None:
-        """Until an entry comes into an inbox that was empty. Nothing is taken here."""
+        """Wait until an entry is added to an empty inbox. Reads none."""
         empty = self._tenants.empty
         if not empty:
             time.sleep(block_s)
@@ -163,22 +166,22 @@ class Consumer:
                 raise
         return done
 
-    def _take_judged(self) -> int:
-        """Go on with the entries whose arguments are judged by now."""
+    def _take_validated(self) -> int:
+        """Continue the entries whose arguments have been validated."""
         done = 0
-        judged = self._heavy.take_judged()
-        for place, kept in enumerate(judged):
+        validated = self._heavy.take_validated()
+        for place, kept in enumerate(validated):
             try:
                 done += self._dealt_with(kept.delivered, kept)
             except (StoreError, RedisError) as error:
-                self._cut_off += [other.delivered for other in judged[place + 1 :]]
+                self._cut_off += [other.delivered for other in validated[place + 1 :]]
                 if not self._is_at_fault(error):
                     self._cut_off.append(kept.delivered)
                 raise
         return done
 
     def _is_at_fault(self, error: Exception) -> bool:
-        """Whether the server is well, and only would not take what this entry asked for."""
+        """Whether this entry caused the error, and not the state of the server."""
         if not isinstance(error, StoreUnavailable):
             return False
         try:
@@ -188,12 +191,12 @@ class Consumer:
         return True
 
     def _take(self, delivered: Delivered) -> bool:
-        """Admit or quarantine; False where the entry stays with this consumer, to be taken up again."""
+        """Admit or quarantine an entry; False where this consumer keeps it for another try."""
         if self._heavy.keeps(delivered):
             self._give_back([delivered])
             return False
         if delivered.tries > TRIES:
-            why = f"tried {TRIES} times, and each time its consumer died or was cut off"
+            why = f"tried {TRIES} times; each time its consumer died or lost its connection"
             self._quarantine(self._place(delivered), delivered, why)
             return True
         return self._dealt_with(delivered)
@@ -203,7 +206,7 @@ class Consumer:
         return InboxEntry(self._space.inbox(delivered.tenant), GROUP, delivered.entry, answers)
 
     def _dealt_with(self, delivered: Delivered, kept: KeptAside | None = None) -> bool:
-        """Admit it, or go on with what was kept aside; what fails is quarantined, or tried again."""
+        """Process an entry, from its beginning or from validation on; a failure means another try or the quarantine."""
         place = self._place(delivered)
         try:
             return self._go_on(delivered, kept) if kept else self._admit(place, delivered)
@@ -235,17 +238,18 @@ class Consumer:
         return self._ended(delivered, kept.steps, kept.verdict.result())
 
     def _ended(self, delivered: Delivered, steps: Generator[Step, Any, Any], verdict: Failure | None = None) -> bool:
-        """Run the submission; False where its arguments take long to judge, and it goes on once they are."""
+        """Run the submission; False where validating its arguments takes long, and it continues later."""
         found = advance(self._connection, steps, verdict)
         if not isinstance(found, Heavy):
             self.admitted += 1
             return True
         self._heavy.put(delivered, steps, found)
-        self._give_back([delivered])  # uncounted while it waits: one that counts is handed out with nothing beside it
+        self._give_back([delivered])  # not counted as a try, since the next try would deliver the entry alone
         return False
 
     def _failed(self, place: InboxEntry, delivered: Delivered, error: Exception) -> bool:
-        """Something that nobody foresaw. Its text may hold the entry's values, so that only its place is told."""
+        """Handle an unexpected exception. Its text may contain values of the entry, so only its type and place are
+        logged."""
         at = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__} at {at.filename.rpartition('/')[2]}:{at.lineno}"
         log.error(
@@ -255,12 +259,12 @@ class Consumer:
         if delivered.tries < TRIES:
             self._must_wait = True
             return False
-        self._quarantine(place, delivered, f"tried {TRIES} times, and failed each time: {why}")
+        self._quarantine(place, delivered, f"tried {TRIES} times; each time it failed: {why}")
         return True
 
     def _quarantine(self, place: InboxEntry, delivered: Delivered, reason: str) -> None:
         if not self._connection.run(quarantine(self._space, place, reason)):
-            return  # another consumer took it over and has dealt with it; or we have, and did not hear the answer
+            return  # it was processed: by another consumer, or by this one, whose answer was lost
         log.warning("inbox entry %s of tenant %s quarantined: %s", delivered.entry, delivered.tenant, reason)
         self.quarantined += 1
 
@@ -269,7 +273,7 @@ class Consumer:
         self._cut_off = []
 
     def _give_back(self, entries: Iterable[Delivered]) -> None:
-        """They stay in this consumer's hand, and this hand-out does not count."""
+        """Keep the entries with this consumer, without counting this delivery as a try."""
         for one in entries:
             self._must_wait = True
             self._note_tries(one, one.tries - 1)

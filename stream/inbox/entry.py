@@ -1,13 +1,13 @@
-"""The wire format of an inbox entry: stream fields to calls. Pure. PROTOCOL.md has it for readers.
+"""The wire format of an inbox entry: parses stream fields into calls. Pure. PROTOCOL.md documents it.
 
 scope    the conversation within the tenant; with `turn` it identifies
-turn     the harness's own step id, the same on every repeat; with `body` the provider's turn id will do
-calls    JSON list of {"name", "arguments", "id"?, "kind"?}; or, in its place,
+turn     the harness's own step id, the same on every repeat; not needed with a `body` that has a turn id
+calls    JSON list of {"name", "arguments", "id"?, "kind"?}; or else
 body     the provider's bytes, with `dialect`; `streamed` is 0 for a response that was not streamed,
-         `max_tokens` the limit of output tokens that its request set, `trust_done` 1 where the server sends no finish
-         reason
+         `max_tokens` is the limit of output tokens of its request, `trust_done` is 1 where the server sends no
+         finish reason
 ordered  1: the calls of this turn run strictly one after the other
-intent   JSON object: position -> key of the harness's own
+intent   JSON object: position -> intent key of the harness
 sealed   1: `calls` or `body` is a token made with the tenant's entry key
 """
 
@@ -31,8 +31,8 @@ from ..turns.errors import StreamError
 from ..turns.turn import TurnResult
 
 ENTRY_BYTES = 32 << 20
-"""Of all fields together. A streamed response of 100,000 tokens has about this size: some 300 bytes for an event each.
-Stored with JSON escapes, and sealed, it is still far from the 512 MB at which a server drops the connection."""
+"""Most bytes of all fields together: the size of a streamed response of 100,000 tokens, with some 300 bytes per event.
+Sealed and with JSON escapes it is still far below the 512 MB at which a server closes the connection."""
 KNOWN = frozenset(b"scope turn calls body dialect streamed max_tokens trust_done ordered intent sealed".split())
 Fields = Mapping[bytes, bytes]
 _Open = Callable[[str], bytes]
@@ -41,12 +41,12 @@ _TOKENS = re.compile("[1-9][0-9]{0,11}")
 
 
 class Unreadable(ValueError):
-    """The entry cannot be read; one line says why."""
+    """The entry cannot be read; the text says why in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadEntry:
-    """One readable entry."""
+    """The content of a readable entry."""
 
     scope: str
     turn_id: str
@@ -57,18 +57,19 @@ class ReadEntry:
 
 
 def read_entry(fields: Fields | None, keyring: Keyring, tenant: str, *, size: int = 0) -> ReadEntry:
-    """Read the fields of a tenant's entry; None stands for those of an entry of `size` bytes, which is too large to be
-    handed out.
+    """Parse the fields of a tenant's entry; None stands for an entry of `size` bytes that is too large to be read.
 
     Raises:
-        Unreadable: something is missing, unknown or of the wrong shape, or the turn did not complete.
+        Unreadable: a field is missing, unknown or of the wrong form, or the turn did not complete.
     """
     if fields is None:
         raise Unreadable(f"the entry has {size:,} bytes; at most {ENTRY_BYTES:,} are read")
     try:
         return _read(fields, partial(keyring.open_entry, tenant=tenant))
     except TurnIdMissing as error:
-        raise Unreadable(f"field 'turn' is missing: your own step id, the same on every repeat ({error})") from error
+        raise Unreadable(
+            f"field 'turn' is missing: add your own step id, the same on every repeat ({error})"
+        ) from error
     except Unreadable:
         raise
     except (KeyringMissing, StreamError, ValueError) as error:
@@ -79,9 +80,9 @@ def _read(fields: Fields, open_: _Open) -> ReadEntry:
     if strange := sorted(name.decode("utf-8", "replace") for name in fields.keys() - KNOWN):
         raise Unreadable(f"unknown field {strange[0]!r}; known: {', '.join(sorted(k.decode() for k in KNOWN))}")
     if (b"calls" in fields) == (b"body" in fields):
-        raise Unreadable("one of the fields 'calls' and 'body' is needed, and not both")
+        raise Unreadable("exactly one of the fields 'calls' and 'body' is needed")
     if b"calls" in fields and b"max_tokens" in fields:
-        raise Unreadable("field 'max_tokens' belongs to 'body': it says how the response was asked for")
+        raise Unreadable("field 'max_tokens' is allowed with 'body' only: it is the limit of its request")
     if b"calls" in fields:
         calls, came = calls_from_json(_opened(fields, b"calls", open_).decode()), None
     else:
@@ -112,7 +113,7 @@ def _tokens(fields: Fields) -> int | None:
         return None
     text = _text(fields, b"max_tokens")
     if not _TOKENS.fullmatch(text):
-        raise Unreadable("field 'max_tokens': expected a whole number, 1 or more")
+        raise Unreadable("field 'max_tokens': expected an integer, 1 or more")
     return int(text)
 
 
@@ -139,5 +140,5 @@ def _intent(text: str) -> dict[int, str]:
         return {}
     stored = json.loads(text)
     if not isinstance(stored, dict) or not all(map(_POSITION.fullmatch, stored)):
-        raise Unreadable("field 'intent': expected an object of position to key")
+        raise Unreadable("field 'intent': expected an object that maps position to key")
     return {int(position): key for position, key in stored.items()}

@@ -1,8 +1,8 @@
-"""Inbox entries whose arguments take long to judge: kept aside while a child process judges them, so that the consumer
-goes on with the others.
+"""Inbox entries whose arguments take long to validate: set aside while a child process validates them, so that the
+consumer continues with the others.
 
-At most one entry of a tenant is judged at a time; its further ones wait in the consumer's hand, and are known by their
-ids, so that nothing of them is judged twice.
+At most one entry of a tenant is validated at a time. Its further entries stay with the consumer and are remembered by
+their ids, so that none is validated twice.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ...store.schema.validation import Heavy
 from ..harness.submission import Step
 
 MOST = 8
-"""Entries that are kept aside at once; each may hold 32 MiB."""
+"""Most entries set aside at a time; each can have 32 MiB."""
 _KNOWN = 10_000
-"""Entries that are remembered as heavy; one that is forgotten is found out again in some 60 ms."""
+"""Most entries remembered as heavy; to find out about a forgotten one again takes about 60 ms."""
 _Steps = Generator[Step, Any, tuple[Outcome, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptAside:
-    """One entry, its submission as far as it got, and the verdict to come."""
+    """One entry, its unfinished submission, and the result of the validation to come."""
 
     delivered: Delivered
     steps: _Steps
@@ -34,46 +34,46 @@ class KeptAside:
 
 
 class HeavyEntries:
-    """What one consumer keeps aside. Used by its thread alone."""
+    """The entries that one consumer has set aside. Used by the consumer's thread only."""
 
     def __init__(self) -> None:
-        self._judged: dict[str, KeptAside] = {}
+        self._validating: dict[str, KeptAside] = {}
         self._waiting: dict[tuple[str, str], None] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._judged)
+        return bool(self._validating)
 
     def keeps(self, delivered: Delivered) -> bool:
-        """Whether this entry is known to be heavy and cannot be gone on with now."""
-        held = self._judged.get(delivered.tenant)
+        """Whether this entry is known to be heavy and cannot continue now."""
+        held = self._validating.get(delivered.tenant)
         if held is not None and held.delivered.entry == delivered.entry:
             return True
         return (delivered.tenant, delivered.entry) in self._waiting and not self._has_room(delivered.tenant)
 
     def put(self, delivered: Delivered, steps: _Steps, heavy: Heavy) -> None:
-        """Have it judged; where others come first, it is for the time when it is handed out again."""
+        """Start to validate an entry, or remember it where another entry of the tenant comes first."""
         if not self._has_room(delivered.tenant):
             steps.close()
-            if len(self._waiting) >= _KNOWN:  # entries that other consumers took over stay on this list
+            if len(self._waiting) >= _KNOWN:  # the list also keeps entries that other consumers took over
                 self._waiting.clear()
             self._waiting[delivered.tenant, delivered.entry] = None
             return
         self._waiting.pop((delivered.tenant, delivered.entry), None)
-        self._judged[delivered.tenant] = KeptAside(delivered, steps, heavy.start())
+        self._validating[delivered.tenant] = KeptAside(delivered, steps, heavy.start())
 
-    def take_judged(self) -> list[KeptAside]:
-        """Those whose verdict has come; they are no longer kept."""
-        ready = [kept for kept in self._judged.values() if kept.verdict.done()]
+    def take_validated(self) -> list[KeptAside]:
+        """Remove and return the entries whose validation has ended."""
+        ready = [kept for kept in self._validating.values() if kept.verdict.done()]
         for kept in ready:
-            del self._judged[kept.delivered.tenant]
+            del self._validating[kept.delivered.tenant]
         return ready
 
     def close(self) -> None:
-        """Give up what is not judged: the entries are still in the consumer's hand."""
-        for kept in self._judged.values():
+        """Stop validating; the entries stay with the consumer."""
+        for kept in self._validating.values():
             kept.verdict.cancel()
             kept.steps.close()
-        self._judged.clear()
+        self._validating.clear()
 
     def _has_room(self, tenant: str) -> bool:
-        return tenant not in self._judged and len(self._judged) < MOST
+        return tenant not in self._validating and len(self._validating) < MOST

@@ -1,7 +1,7 @@
-"""Which tenants' inboxes a consumer looks at next: fairly, and in bounded steps, however many names are listed.
+"""Decides which tenants' inboxes a consumer reads next: fairly, and in bounded steps for any number of tenants.
 
-Harnesses list their tenants themselves, so the list may hold any bytes and any number of names. Served are those whose
-inbox exists. A name without one, and an inbox without an entry for a week, are forgotten.
+Harnesses list their tenants themselves, so the list can hold any bytes and any number of names. Only tenants with an
+inbox are served. A name without an inbox, and an inbox without an entry for a week, are removed from the list.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ...store.connections.connection import Connection
 from ...store.operations.inboxes import InboxStep, forget_inbox
 
 WINDOW = 500
-"""Names of the list that one step looks at: about a millisecond of Redis time."""
+"""Names of the list that one step scans; takes about a millisecond of Redis time."""
 ACTIVE = 500
-"""Tenants that are looked at in every step; the others when the walk through the list comes to them."""
+"""Most tenants read in every step; the others are read when the scan of the list reaches them."""
 GRACE_S = 10.0
-"""For which a listed name may have no inbox: a harness may list itself before it adds its first entry."""
+"""Seconds for which a listed name may have no inbox, since a harness may add itself before its first entry."""
 IN_GRACE = 10_000
-"""Names that may have this grace at once."""
+"""Most names without an inbox that are remembered at a time."""
 EMPTY_MS = 7 * 86_400_000
-"""For which an empty inbox is kept."""
-# A tenant is the first part of scopes and of keys: with their marks in it, one tenant could name another's.
+"""Milliseconds for which an empty inbox is kept."""
+# A tenant is a part of scopes and keys. With their separators in its name, one tenant could reach another's keys.
 _TENANT = re.compile(r"[^:/]+")
 
 log = logging.getLogger("toolonce.inbox")
@@ -34,7 +34,7 @@ class Tenants:
     """The tenants that one consumer serves.
 
     Args:
-        configured: only these, listed or not; none: those that are listed in ``<ns>:inboxes``.
+        configured: only these, listed or not; empty: all that ``<ns>:inboxes`` lists.
     """
 
     def __init__(self, connection: Connection, configured: Sequence[str] = ()) -> None:
@@ -42,27 +42,27 @@ class Tenants:
         self._configured = list(filter(is_tenant, configured))
         self._is_listed = not configured
         self._cursor = 0
-        self._active: dict[str, str] = {}  # tenant -> last entry of its empty inbox, or ""; the longest unserved first
-        self._missing: dict[str, float] = {}  # listed and without an inbox -> since when
+        self._active: dict[str, str] = {}  # tenant -> last entry of its empty inbox, or ""; least recently served first
+        self._missing: dict[str, float] = {}  # listed tenant without an inbox -> since when
         self._broken: set[str] = set()
 
     @property
     def is_through(self) -> bool:
-        """Whether the walk through all names has just ended."""
+        """Whether the scan of all names has just ended."""
         return self._cursor == 0
 
     @property
     def empty(self) -> dict[str, str]:
-        """Active tenants with an empty inbox -> id of its last entry: where to wait for more."""
+        """Active tenants with an empty inbox -> id of its last entry, after which to wait."""
         return {tenant: last for tenant, last in self._active.items() if last}
 
     def next(self) -> list[str]:
-        """Whom to look at in this step: the active ones, who were served longest ago first, and the walk's next."""
+        """The tenants of this step: the active ones, least recently served first, and the next ones of the scan."""
         walk = self._listed() if self._is_listed else self._walk_configured()
         return list(dict.fromkeys((*self._active, *walk)))
 
     def note(self, looked_at: Sequence[str], found: InboxStep) -> None:
-        """Learn from what a step found."""
+        """Update the tenants from the result of a step."""
         served = {entry.tenant for entry in found.entries}
         absent = {*found.missing, *found.broken}
         for tenant in looked_at:
@@ -81,7 +81,7 @@ class Tenants:
             self._forget(found)
 
     def note_served(self, found: InboxStep) -> None:
-        """Those who got entries come after the others from now on."""
+        """Put the tenants whose entries were read behind the others."""
         for entry in found.entries:
             if entry.tenant in self._active:
                 self._active[entry.tenant] = self._active.pop(entry.tenant)
@@ -93,8 +93,8 @@ class Tenants:
         strange = [name for name, text in good.items() if not is_tenant(text)]
         if strange:
             log.warning(
-                "%d names that list an inbox are taken off the list, the first is %.100a: "
-                "a tenant's name has no ':', no '/' and no odd bytes", len(strange), good[strange[0]],
+                "%d invalid tenant names are removed from the list of inboxes, the first is %.100a: "
+                "a tenant's name is printable UTF-8 without ':' and '/'", len(strange), good[strange[0]],
             )  # fmt: skip
             self._connection.command("SREM", self._connection.space.inboxes, *strange)
         return [text for name, text in good.items() if name not in strange]
@@ -112,7 +112,7 @@ class Tenants:
         surplus = len(self._missing) - IN_GRACE
         if surplus > 0:
             over += [tenant for tenant in found.missing if tenant not in over][:surplus]
-        old = (time.time_ns() // 1_000_000) - EMPTY_MS  # a first look; what is forgotten is for Redis time to say
+        old = (time.time_ns() // 1_000_000) - EMPTY_MS  # a first check by local time; Redis time decides
         over += [tenant for tenant, last in found.empty.items() if int(last.partition("-")[0]) < old]
         if over:
             self._connection.run(forget_inbox(self._connection.space, over, kept_ms=EMPTY_MS))

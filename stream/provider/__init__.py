@@ -1,1 +1,1 @@
-"""Live turns from a provider: one response, and when a request is repeated."""
+"""Turns live from a provider: reading one response, and repeating a request."""

@@ -1,6 +1,6 @@
-"""The same live turns over asyncio; what is transient and how long to wait is `provider`'s.
+"""Reads live turns over asyncio. `retry` decides what is transient and how long to wait.
 
-A stop is the task's own ``cancel()``: the attempt is told as lost, and nothing of it was handed out.
+To stop, cancel the task: the attempt is reported to ``on_aborted``, and none of its calls is returned.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class AsyncResponse(Protocol):
-    """What is needed of a response; those of httpx's and httpx2's async clients have it."""
+    """The part of a response that is used; responses of httpx's and httpx2's async clients have it."""
 
     @property
     def status_code(self) -> int: ...
@@ -49,15 +49,15 @@ AsyncOpener = Callable[[], Awaitable[AsyncResponse]]
 
 
 class AsyncHttpxClient(Protocol):
-    """An async httpx client, as far as it is needed."""
+    """The part of an async httpx client that is used."""
 
     async def send(self, request: Any, *, stream: bool = False) -> Any:
-        """As httpx sends; with `stream` the body is read later."""
+        """Send a request as httpx does; with `stream` the body is read later."""
         ...
 
 
 def httpx_opener_async(client: AsyncHttpxClient, request: Any) -> AsyncOpener:
-    """The opener for a request of an async client of httpx or httpx2."""
+    """An opener that sends this request with an async client of httpx or httpx2."""
 
     async def open_response() -> AsyncResponse:
         response: AsyncResponse = await client.send(request, stream=True)
@@ -110,11 +110,11 @@ async def read_turn_async(
 
 
 class _AsyncStopped(Exception):
-    """``idle``, ``total``, or the transport's own word for what broke."""
+    """The reading stopped: ``idle``, ``total``, or the transport's error."""
 
 
 class _AsyncReading:
-    """One attempt."""
+    """One attempt to read a response."""
 
     def __init__(self, terms: ReadingTerms) -> None:
         self._terms = terms

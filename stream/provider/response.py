@@ -1,7 +1,7 @@
-"""One attempt to have a turn from a provider: its response read into a decoder, within a time, until told to stop.
+"""One attempt to get a turn from a provider: reads its response into a decoder, with time limits and a cancel.
 
-Decides when an attempt is over. Must not know retries, histories or any HTTP library: a response is what has a status,
-headers and bytes. A thread reads, so that limits and a stop hold even where the other side says nothing.
+Decides when an attempt is over. Must not know retries, histories or any HTTP library: a response is any object with
+status, headers and bytes. A thread reads, so that limits and a cancel work even while the provider sends nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..turns.turn import Dialect, TurnResult
 from ..wire.frames import ProviderError, error_event
 
 ERROR_BYTES = 1 << 20
-"""How much of an error's body is read: they are short, and an HTML page says nothing."""
+"""Bytes read of the body of an error response; errors are short, and the rest of an HTML page is useless."""
 
 
 class Response(Protocol):
-    """What is needed of a response; httpx's and httpx2's have it."""
+    """The part of a response that is used; responses of httpx and httpx2 have it."""
 
     @property
     def status_code(self) -> int: ...
@@ -40,7 +40,7 @@ Opener = Callable[[], Response]
 
 
 class Cancel:
-    """A stop that may be asked for from any thread, once and for good."""
+    """Cancels the reading of a turn, from any thread, for good."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -49,11 +49,11 @@ class Cancel:
 
     @property
     def asked(self) -> bool:
-        """Whether the turn is to be cancelled."""
+        """Whether `cancel` was called."""
         return self._asked.is_set()
 
     def cancel(self) -> None:
-        """Cancel the turn, from any thread; a second time changes nothing."""
+        """Cancel the turn, from any thread; a second call changes nothing."""
         self._asked.set()
         with self._lock:
             listeners, self._listeners = self._listeners, []
@@ -61,7 +61,7 @@ class Cancel:
             tell()
 
     def tell(self, listener: Callable[[], None]) -> None:
-        """Call it when the stop is asked for; at once if it was."""
+        """Call this listener at the cancel; at once where it was called already."""
         with self._lock:
             if not self.asked:
                 self._listeners.append(listener)
@@ -69,20 +69,20 @@ class Cancel:
         listener()
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Call this listener no more."""
+        """Remove this listener."""
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, or wake up when the stop is asked for."""
+        """Sleep; a cancel ends it early."""
         self._asked.wait(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingTerms:
-    """How to read. ``until`` is by ``time.monotonic``; ``idle_s`` the longest silence; ``max_tokens`` and
-    ``trust_done`` as for `TurnDecoder`."""
+    """How a response is read. ``until``: the end by ``time.monotonic``; ``idle_s``: the longest time without bytes;
+    ``max_tokens`` and ``trust_done``: as for `TurnDecoder`."""
 
     dialect: Dialect
     until: float
@@ -96,7 +96,7 @@ class ReadingTerms:
 
 @dataclass(frozen=True, slots=True)
 class ResponseAttempt:
-    """How one attempt ended. ``status`` is the response's, 0 where none came."""
+    """How one attempt ended. ``status``: of the HTTP response, 0 where there was none."""
 
     result: TurnResult
     status: int
@@ -105,18 +105,18 @@ class ResponseAttempt:
 
 
 class _Stopped(Exception):
-    """Why we stopped reading: ``cancelled``, ``idle`` or ``total``."""
+    """The reading stopped: ``cancelled``, ``idle`` or ``total``."""
 
 
 def attempt(open_response: Opener, terms: ReadingTerms, lost: Callable[[ResponseAttempt], object]) -> ResponseAttempt:
-    """Open and read one response to its end, whatever that is.
+    """Open and read one response to its end.
 
     Args:
-        lost: told of an attempt that an exception ends, Ctrl-C above all: it is billed like any other.
+        lost: called with an attempt that an exception ends, Ctrl-C above all, since the provider bills it as well.
 
     Raises:
-        BaseException: what `open_response` raised, unless the line is to blame (see `is_line_error`); what a draft's
-            listener raised; Ctrl-C.
+        BaseException: what `open_response` raised, unless it is a network error (see `is_line_error`); what the
+            listener of drafts raised; Ctrl-C.
     """
     began = time.monotonic()
     decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens, trust_done=terms.trust_done)
@@ -135,13 +135,13 @@ def attempt(open_response: Opener, terms: ReadingTerms, lost: Callable[[Response
 
 
 def ended(result: TurnResult, response: Any, began: float) -> ResponseAttempt:
-    """The attempt that began then (``time.monotonic``), with the response that came, or None."""
+    """The record of an attempt; ``began`` is by ``time.monotonic``, ``response`` is None where none came."""
     status, headers = (response.status_code, response.headers) if response is not None else (0, {})
     return ResponseAttempt(_named(result, headers), status, headers, time.monotonic() - began)
 
 
 def _named(result: TurnResult, headers: Mapping[str, str]) -> TurnResult:
-    """The turn under the id in the response's header, where its dialect tells it there alone."""
+    """The turn with the id from the response's header, for dialects that send it only there."""
     header = spec_of(result.dialect).turn_id.header
     turn_id = headers.get(header) if header and result.turn_id is None else None
     if not turn_id:
@@ -152,22 +152,22 @@ def _named(result: TurnResult, headers: Mapping[str, str]) -> TurnResult:
 
 
 def was_sent(response: Any, error: BaseException) -> bool:
-    """Whether the provider may bill it: an error of the opener's own program sent nothing."""
+    """Whether the provider may bill the attempt: where the opener itself failed, nothing was sent."""
     return response is not None or not isinstance(error, Exception)
 
 
 def is_line_error(error: BaseException) -> bool:
-    """Whether the line broke rather than the program: the errors of sockets, and the transport errors of httpx."""
+    """Whether the error is of the network, not of the program: socket errors, and transport errors of httpx."""
     names = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(error).__mro__}
     return isinstance(error, OSError) or bool(names & {"httpx.TransportError", "httpx2.TransportError"})
 
 
 class _LineBroke(Exception):
-    """The transport's own word for what broke."""
+    """The transport broke; the text is its error."""
 
 
 class _Reading:
-    """One response, read by a thread of its own and taken from a queue within the limits."""
+    """One response: a thread reads it into a queue, and the caller takes chunks from there within the time limits."""
 
     def __init__(self, open_response: Opener, terms: ReadingTerms) -> None:
         self.terms = terms
@@ -251,8 +251,8 @@ def _error_result(reading: _Reading) -> TurnResult:
 
 
 def refused(dialect: Dialect, status: int, body: bytes) -> TurnResult:
-    """The result for a response that is an error, whatever its body says."""
-    told = error_event(body[:ERROR_BYTES])
-    reason = f"the provider answered with HTTP {status}: {told.code or 'without a code'}"
-    error = ProviderError(told.code, told.message, status)
+    """The result for a response with an error status, whatever its body is."""
+    reported = error_event(body[:ERROR_BYTES])
+    reason = f"the provider answered with HTTP {status}: {reported.code or 'without a code'}"
+    error = ProviderError(reported.code, reported.message, status)
     return TurnResult(dialect, "failed", error=error, diagnostics=(reason,), bytes_seen=len(body))

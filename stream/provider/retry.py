@@ -1,7 +1,7 @@
-"""Live turns: a request to a provider is repeated where that is safe and may help, and every lost attempt is told.
+"""Reads live turns: repeats a request where that is safe and may help, and reports every lost attempt.
 
-Decides what is transient, how long to wait, and when to give up. A fresh decoder each time: nothing of a failed attempt
-gets into the next one, and nothing is ever retried once calls were handed out. Histories are not touched here.
+Decides what is transient, how long to wait, and when to give up. Each attempt has a new decoder, so a failed one leaves
+nothing behind, and nothing is repeated once calls were returned. Must not know histories.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..turns.turn import Dialect, TurnResult
 from .response import Cancel, Opener, ReadingTerms, Response, ResponseAttempt, attempt
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-"""With all of 5xx: the request may be repeated as it is."""
-# What providers call it in mid-stream, where there is no status any more.
+"""Statuses after which the request may be repeated unchanged, besides all of 5xx."""
+# Error codes for overload inside a stream, where no status can be sent any more.
 _TRANSIENT_WORDS = (
     "throttling", "modelstreamerror", "overloaded", "rate_limit",
     "too_many_requests", "resource_exhausted", "unavailable", "api_error", "server_error",
@@ -35,12 +35,12 @@ _JITTER = wait_random_exponential(multiplier=0.5, max=20)
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one turn may cost in time.
+    """The time limits of one turn.
 
     Attributes:
-        total_s: over all attempts and the waits between them.
-        idle_s: the longest silence of the provider.
-        attempts: few: each one that is cut is billed.
+        total_s: seconds for all attempts and the waits between them.
+        idle_s: the longest time in seconds without bytes from the provider.
+        attempts: most attempts. Each one is billed, also where it is cut.
     """
 
     total_s: float = 300.0
@@ -54,13 +54,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """An attempt that gave no turn: what it may have cost.
+    """An attempt that gave no turn, and what it may have cost.
 
     Attributes:
-        outcome, reason: as in the turn's result.
-        bytes_seen, tokens_seen: of the response, as far as it came; the provider bills more than it said.
-        seconds: from the request to the end.
-        attempt: 1 for the first one.
+        outcome, reason: as in `TurnResult`.
+        bytes_seen, tokens_seen: of the response as far as it arrived; the provider may bill more.
+        seconds: from the request to the end of the attempt.
+        attempt: 1 for the first attempt.
     """
 
     dialect: Dialect
@@ -75,9 +75,9 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Who looks on: drafts for a UI, attempts that were lost for cost control, and a stop.
+    """Functions called while a turn is read: for drafts (a UI) and for lost attempts (cost control); and a cancel.
 
-    ``on_aborted=client.note_aborted`` keeps notes that ``toolonce aborted`` shows.
+    ``on_aborted=client.note_aborted`` stores the notes that ``toolonce aborted`` lists.
     """
 
     on_draft: Callable[[Draft], None] | None = None
@@ -86,7 +86,7 @@ class Observers:
 
 
 class RequestOptions(TypedDict, total=False):
-    """What the request asked for, as far as reading its response needs it; see `read_turn`."""
+    """Properties of the request that are needed to read its response; see `read_turn`."""
 
     streamed: bool
     max_tokens: int | None
@@ -98,15 +98,16 @@ NOBODY = Observers()
 
 
 class HttpxClient(Protocol):
-    """An httpx client, as far as it is needed."""
+    """The part of an httpx client that is used."""
 
     def send(self, request: Any, *, stream: bool = False) -> Any:
-        """As httpx sends; with `stream` the body is read later."""
+        """Send a request as httpx does; with `stream` the body is read later."""
         ...
 
 
 def httpx_opener(client: HttpxClient, request: Any) -> Opener:
-    """The opener for a request of httpx: ``httpx_opener(client, client.build_request("POST", url, json=...))``."""
+    """An opener that sends this request of httpx: ``httpx_opener(client, client.build_request("POST", url,
+    json=...))``."""
 
     def open_response() -> Response:
         response: Response = client.send(request, stream=True)
@@ -123,26 +124,26 @@ def read_turn(
     observers: Observers = NOBODY,
     **asked: Unpack[RequestOptions],
 ) -> TurnResult:
-    """Have one turn from a provider.
+    """Get one turn from a provider.
 
-    The request is repeated, with a fresh decoder, after a broken or silent line, a transient status (408, 409, 429,
-    5xx; ``Retry-After`` is obeyed) or an overload that is reported in mid-stream. It is not repeated after a length
-    limit, a filter, a cancel, or calls that cannot be read.
+    The request is repeated with a new decoder after a broken or silent connection, a transient status (408, 409, 429,
+    5xx; ``Retry-After`` is obeyed) or an overload that the stream reports. It is not repeated after a length limit, a
+    filter, a cancel, or a malformed turn.
 
     Args:
         open_response: sends the request and returns the response; called once for each attempt.
-        streamed: False for a request that asked for a whole JSON document.
-        max_tokens: the request's own limit of output tokens, as for `TurnDecoder`: a turn that used it up is truncated.
-        trust_done: this server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` alone.
+        streamed: False where the request did not ask for a stream.
+        max_tokens: the request's limit of output tokens, as for `TurnDecoder`: a turn that used all of it is truncated.
+        trust_done: the server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` only.
 
     Returns:
-        The turn, judged, whatever became of it; ``require_calls()`` raises where it gives none.
+        The turn, whatever its outcome; ``require_calls()`` raises where it is not completed.
 
     Raises:
         StreamingRefused: the provider refuses to stream these tools.
         UnknownDialect: no such dialect.
-        StreamMisuse: `max_tokens` is no whole number from 1 on.
-        Exception: what `open_response` raised, unless the line is to blame.
+        StreamMisuse: `max_tokens` is not a positive integer.
+        Exception: what `open_response` raised, unless it is a network error.
     """
     cancel = observers.cancel or Cancel()
     until = time.monotonic() + budget.total_s
@@ -173,7 +174,7 @@ def is_transient(done: ResponseAttempt) -> bool:
         case "aborted":
             return True
         case "truncated":
-            return result.stop is None  # the line ended politely in the middle; a length limit has a word for it
+            return result.stop is None  # the connection ended cleanly in mid-turn; a length limit has a stop reason
         case "failed":
             status = result.error.status if result.error else None
             return _transient_status(done.status) or _transient_status(status) or _transient_words(result)
@@ -191,16 +192,16 @@ def _transient_words(result: TurnResult) -> bool:
 
 
 def wait_for_provider(state: RetryCallState) -> float:
-    """The provider's word if it gave one, and never less than a growing, jittered wait of our own."""
+    """Seconds to wait: the provider's ``Retry-After``, but never less than an exponential backoff with jitter."""
     assert state.outcome is not None
     headers = state.outcome.result().headers
     return max(retry_after(headers.get("retry-after")), _JITTER(state))
 
 
 class EndsBy(stop_base):
-    """Stop where the next attempt would begin after that moment (``time.monotonic``).
+    """Stops where the next attempt would begin after this time (``time.monotonic``).
 
-    tenacity's own `stop_before_delay` counts from a moment later than ours, and began an attempt with no time left.
+    tenacity's `stop_before_delay` starts counting later, so that it would begin an attempt with no time left.
     """
 
     def __init__(self, until: float) -> None:
@@ -211,7 +212,7 @@ class EndsBy(stop_base):
 
 
 def retry_after(value: str | None) -> float:
-    """Seconds that a ``Retry-After`` asks for, by number or by date (RFC 9110, 10.2.3); 0 where it says nothing."""
+    """The seconds of a ``Retry-After`` header, a number or a date (RFC 9110, 10.2.3); 0 where it is neither."""
     if not value:
         return 0.0
     try:
@@ -225,14 +226,14 @@ def retry_after(value: str | None) -> float:
 
 
 def last_attempt(state: RetryCallState) -> ResponseAttempt:
-    """For tenacity: no exception of its own when attempts are used up."""
+    """For tenacity: return the last attempt instead of an exception when all attempts are used."""
     assert state.outcome is not None
     last: ResponseAttempt = state.outcome.result()
     return last
 
 
 def account(done: ResponseAttempt, number: int, observers: Observers) -> object:
-    """Tell of an attempt that gave no turn; what the listener returns, a coroutine perhaps."""
+    """Report an attempt that gave no turn; returns what ``on_aborted`` returns, possibly a coroutine."""
     result = done.result
     if observers.on_aborted is None or result.outcome in ("completed", "paused"):
         return None
@@ -247,16 +248,16 @@ def account(done: ResponseAttempt, number: int, observers: Observers) -> object:
 
 
 def unless_streaming_is_refused(result: TurnResult) -> TurnResult:
-    """The result, unless it is a 400 that names both streaming and schemas; providers have no code for that.
+    """The result, unless the provider refused to stream with these schemas: a 400 whose text names both.
 
     Raises:
-        StreamingRefused: it is.
+        StreamingRefused: the provider refused it.
     """
     error = result.error
     words = (error.message or "").lower() if error is not None and error.status in (400, 422) else ""
     if "stream" in words and ("strict" in words or "schema" in words):
         raise StreamingRefused(
-            f"{result.dialect}: the provider refuses to stream with strict schemas; drop strict from the tools, or ask "
-            "without streaming: read_turn(..., streamed=False)"
+            f"{result.dialect}: the provider refuses to stream with strict schemas; remove strict from the tools, or "
+            "request without streaming: read_turn(..., streamed=False)"
         )
     return result

@@ -1,1 +1,1 @@
-"""What every dialect's replies share: one answer per call, ids, and the words for model and user."""
+"""What the replies of all dialects share: one answer per call, call ids, and texts for model and user."""

@@ -1,6 +1,6 @@
-"""One call's answer, ready for any provider: its parts, its error flag, and the plain text that says the same.
+"""The answer to one call for any provider: its parts, its error flag, and the same as plain text.
 
-Decides what a stored outcome means for the model. Knows no wire format: the reply modules turn answers into messages.
+Decides what a stored outcome means for the model. Must not know wire formats: the reply modules write the messages.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .model_text import is_error, words
 
 @dataclass(frozen=True, slots=True)
 class CallReply:
-    """What is sent back for one call.
+    """The answer to one call.
 
     Attributes:
-        call_id: the id to send; None only where the dialect pairs by order and none came.
-        parts: what the model gets to see; never holds a media part that the tool did not return.
-        is_error: the provider's error flag, where it has one; the parts say it in words as well.
-        echo: sibling fields of the call, as they came.
+        call_id: the id to send; None only where the dialect matches by order and the call had none.
+        parts: what the model sees; images and files only as the tool returned them.
+        is_error: the error flag, for providers that have one; the parts state the error as well.
+        echo: other fields of the call that the provider expects back.
     """
 
     call_id: str | None
@@ -38,36 +38,36 @@ class CallReply:
 
     @property
     def text(self) -> str:
-        """All parts as one text, for a place that takes nothing else."""
+        """All parts as one text, for fields that hold text only."""
         return text_of(self.parts)
 
 
 def answer(outcome: Outcome, call_id: str | None, *, echoed: bool = True) -> CallReply:
-    """The answer for an outcome, under the id to send; without the echo fields unless ``echoed``."""
+    """The answer for an outcome, with the call id to send; without the echo fields unless ``echoed``."""
     parts, flag = _parts(outcome)
     return CallReply(call_id, outcome.tool, outcome.kind, parts, flag, outcome.echo if echoed else {})
 
 
 def for_model(outcome: Outcome) -> str:
-    """What the model is told about this call, as plain text; the replies carry the same in the provider's shape."""
+    """What the model is told about this call, as plain text. Replies contain the same in the provider's form."""
     return text_of(_parts(outcome)[0])
 
 
 def text_of(parts: Iterable[Part]) -> str:
-    """Parts as text; a picture or a file is named, not shown."""
+    """Parts as text; an image or file is only named."""
     return "\n".join(_part_text(part) for part in parts)
 
 
 def json_text(value: Any) -> str:
-    """A JSON value as compact text, integers in all their digits."""
+    """A JSON value as compact text; integers keep all digits."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def sendable(value: Any) -> Any:
-    """The same JSON value in a form that every server can read.
+    """The JSON value in a form that every server can parse.
 
-    Split surrogate pairs are joined and lone halves become U+FFFD, since they have no UTF-8 form and one of them
-    makes a provider refuse the whole request; a number that is not finite becomes a string.
+    Split surrogate pairs are joined and lone surrogates become U+FFFD: they have no UTF-8 form, and a single one makes
+    a provider refuse the whole request. A number that is not finite becomes a string.
     """
     match value:
         case str():
@@ -95,7 +95,7 @@ def _parts(outcome: Outcome) -> tuple[tuple[Part, ...], bool]:
 
 
 def _forgotten(marks: dict[str, Any]) -> str:
-    """When it succeeded, and what of it is gone since when."""
+    """The note for a result that retention removed: when the call succeeded, and since when the result is gone."""
     if "forgotten_at" not in marks:
         return "Note: the call succeeded; its result is no longer kept. Do not call it again."
     settled, gone = (_moment(marks[name]) for name in ("settled_at", "forgotten_at"))
@@ -114,7 +114,7 @@ def _plain(value: Any) -> Part:
 
 
 def _notes(outcome: Outcome) -> Iterable[Part]:
-    """What the model must know about the stored form: the call succeeded, whatever became of its value."""
+    """Notes for the model on a result that could not be stored as returned, although the call succeeded."""
     if outcome.marks.get("truncated"):
         size = f" of {outcome.marks['size']} bytes" if "size" in outcome.marks else ""
         yield TextPart(f"Note: the call succeeded; its result{size} was too large to keep whole. Do not call it again.")

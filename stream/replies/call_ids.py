@@ -1,9 +1,9 @@
-"""Call ids on the way out: which ids a target refuses, and what stands in for a refused one.
+"""Call ids in replies: which ids a provider refuses, and which id replaces a refused one.
 
-An id that the target takes passes unchanged. In the place of one that an earlier turn used goes what admission chose
-(`reply_id`). A missing, refused or repeated one is replaced, on the call and on its result alike, by a digest of (turn
-id, id as it came, occurrence): the same after any restart, in every process, and never equal to another id of the turn.
-Knows the ids of one turn; not what was asked and not how a message looks.
+Decides the id of each call of one turn. An id that the provider accepts stays unchanged. An id that an earlier turn
+used is replaced by the one that admission chose (`reply_id`). A missing, refused or repeated id is replaced, in the
+call and in its result, by a digest of (turn id, original id, occurrence): it is the same in every process and after any
+restart, and never equal to another id of the turn. Must not know messages or other turns.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _ALPHABET = string.digits + string.ascii_lowercase
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 IdForm = Literal["paired", "nine", "as_they_came"]
-"""Which ids go out. ``paired``: each id once in a history, in a form that the dialect's own service takes. ``nine``:
-the same in the form of Mistral's servers, nine letters or digits. ``as_they_came``: for a provider that has the calls
-itself (``previous_response_id``) and knows them by no other id."""
+"""Which ids replies use. ``paired``: each id once in a history, in a form that the dialect's own service accepts.
+``nine``: the same in the form of Mistral's servers, nine letters or digits. ``as_they_came``: the original ids, for a
+provider that stores the calls itself (``previous_response_id``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdRule:
-    """What a target demands of a call id.
+    """What a provider requires of a call id.
 
     Attributes:
-        max_length: the longest id in characters that is taken; None where no limit is known.
-        pattern: what the whole id must look like; None where anything goes that can be written as UTF-8.
-        pairs: False where calls and results pair by order and name: then ids pass, and a missing one stays away.
+        max_length: the largest number of characters; None where no limit is known.
+        pattern: the whole id must match it; None where any id is accepted that can be written as UTF-8.
+        pairs: False where calls and results are matched by order and name. Ids then stay unchanged, missing ones too.
     """
 
     max_length: int | None = None
@@ -48,7 +48,7 @@ class IdRule:
         return fits and (self.pattern is None or self.pattern.fullmatch(call_id) is not None)
 
     def of(self, form: IdForm) -> IdRule:
-        """The rule for a form that a harness asks for."""
+        """The rule under the form that the harness chose."""
         if form == "paired" or not self.pairs:
             return self
         return _NINE if form == "nine" else _AS_THEY_CAME
@@ -63,10 +63,10 @@ def outbound_ids(
 ) -> tuple[str | None, ...]:
     """The ids to send for all calls of one turn, in call order; the index is the call's position.
 
-    Of equal ids the first keeps its own. None occurs only where ``rule.pairs`` is False.
+    The first of several equal ids stays unchanged. An id is None only where ``rule.pairs`` is False.
 
     Args:
-        reply_ids: what admission chose, None for each call whose id no earlier turn used; none at all for no choice.
+        reply_ids: the ids that admission chose, None for each call whose id no earlier turn used; empty for none.
     """
     if not rule.pairs:
         return tuple(call_id or None for call_id in call_ids)
@@ -82,7 +82,7 @@ def outbound_ids(
 
 
 def _stand_in(rule: IdRule, parts: tuple[str | None, ...], taken: Set[str]) -> str:
-    """A fresh id of 29 plain characters, which nearly every target takes, or of nine letters for the others."""
+    """A new id: 29 plain characters, which nearly every provider accepts, or nine letters for the others."""
     for salt in itertools.count():
         digest = hashlib.blake2b(str(salt).encode(), digest_size=16)
         for part in parts:
@@ -93,7 +93,7 @@ def _stand_in(rule: IdRule, parts: tuple[str | None, ...], taken: Set[str]) -> s
             candidate = _nine(int(digest.hexdigest(), 16))
         if candidate not in taken:
             return candidate
-    raise AssertionError("unreachable: count() has no end")
+    raise AssertionError("unreachable: count() is endless")
 
 
 def _nine(number: int) -> str:
@@ -101,5 +101,5 @@ def _nine(number: int) -> str:
 
 
 def _is_writable(text: str) -> bool:
-    """Whether the text can be sent at all: a lone surrogate has no UTF-8 form."""
+    """Whether the text can be written as UTF-8; a lone surrogate cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,7 +1,7 @@
-"""What the model is told about a call that has no value: what happened, what did not, and what to do now.
+"""The text for the model about a call without a result: what happened, what did not, and what to do next.
 
-Decides words only. Each text says whether anything was executed, since that is what the model's next step hangs on;
-an unknown call's text forbids claiming success and forbids calling again. Knows no provider and no wire format.
+Decides texts only. Each one says whether anything was executed, since the model's next step depends on it. The text of
+an unknown call forbids to claim success and to call again. Must not know providers and wire formats.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ _TRIED: dict[State, tuple[str, str]] = {
     ),
 }
 
-# The same where the attempt was lost together with its record, in moments that the store has lost.
+# The same, where the attempt was lost together with its record when the store lost writes.
 _MAY_HAVE_RUN = "It may have run before: records of that time were lost."
 
 _CONFLICT = "This call of {tool} has the {named} of an earlier call with another tool or other arguments."
@@ -146,7 +146,7 @@ _OPEN = (
     "The earlier call is not finished: do not say that it succeeded or that it failed. "
     "Make a new call only if this one is wanted as well"
 )
-# What has to be new about a new call, by what named this one: a turn's ids are the model's, an intent key is not.
+# How a new call can be made, by what identified this one: its turn and call id, or an intent key of the harness.
 _NAMED = {"turn": ("identity", ", in a new turn."), "intent": ("intent key", ", under another intent key.")}
 
 _PENDING_ADVICE = (
@@ -170,11 +170,11 @@ _HELD: dict[str, str] = {
 
 
 def words(outcome: Outcome) -> str:
-    """The text for a call without a value: a first line with the code, facts, advice.
+    """The text for a call without a result: a first line with the code, then facts and advice.
 
-    Not for a succeeded call; its value speaks for itself.
+    Not for a succeeded call, whose answer is its result.
     """
-    assert outcome.state is not State.SUCCEEDED or outcome.conflict, "a success is told by its value"
+    assert outcome.state is not State.SUCCEEDED or outcome.conflict, "a succeeded call has a result"
     if outcome.conflict:
         return _conflict(outcome)
     if outcome.pending and not (outcome.state is None and outcome.failure):
@@ -186,7 +186,7 @@ def words(outcome: Outcome) -> str:
 
 
 def _conflict(outcome: Outcome) -> str:
-    """What named this call, that it was not run, what became of the first one, and what to do."""
+    """The text for a conflict: what identified this call, that it was not run, the earlier call's state, and advice."""
     details = outcome.failure.details if outcome.failure else {}
     named, new = _NAMED["intent" if details.get("named_by") == "intent" else "turn"]
     head = f"Error [conflict]: {_CONFLICT.format(tool=f'`{outcome.tool}`', named=named)} {_NOTHING_RAN}"
@@ -205,7 +205,7 @@ def _conflict(outcome: Outcome) -> str:
 
 
 def _first_call(told: Any) -> Outcome | None:
-    """The first call as a conflict tells of it; see `store.outcomes.Failure`."""
+    """The earlier call, from the details of a conflict; see `store.outcomes.Failure`."""
     match told:
         case {"tool": str(tool), "state": str(state)} if state in _STATE_WORDS:
             marks = {name: told[name] for name in ("reason", "may_have_run") if name in told}
@@ -218,7 +218,7 @@ def _first_call(told: Any) -> Outcome | None:
 
 
 def _pending(outcome: Outcome) -> str:
-    """How far an open call is."""
+    """The state of an open call."""
     if outcome.state is State.RUNNING and outcome.marks.get("cancel_requested"):
         return _STOPPING
     held = _HELD.get(outcome.marks.get("reason", "")) if outcome.state is State.HELD else None
@@ -226,7 +226,7 @@ def _pending(outcome: Outcome) -> str:
 
 
 def is_error(outcome: Outcome) -> bool:
-    """Whether the provider's error flag belongs on it: not for a value, and not for a call that is still open."""
+    """Whether the answer needs the provider's error flag: not for a result, and not for a call that is still open."""
     return outcome.conflict or not (outcome.state is State.SUCCEEDED or outcome.pending) or _unadmitted(outcome)
 
 
@@ -253,7 +253,7 @@ def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure |
 
 
 def _facts(failure: Failure) -> Iterator[str]:
-    """The places where the arguments break the schema, where these are known; otherwise the failure's own line."""
+    """The places where the arguments violate the schema, where these are known; else the failure's message."""
     listed = failure.details.get("errors")
     places = [_place(error) for error in listed] if isinstance(listed, list) else []
     if places and all(places):
@@ -263,7 +263,7 @@ def _facts(failure: Failure) -> Iterator[str]:
 
 
 def _place(error: Any) -> str | None:
-    """One place and what was expected there; None where a tool's own details mean something else by ``errors``."""
+    """One place and what was expected there; None where ``errors`` in a tool's details has another form."""
     match error:
         case {"path": str(path), "expected": str(expected)}:
             return f"At {path}: {expected}"

@@ -1,7 +1,7 @@
-"""What every reply module offers, and the call as it is written into an assistant message.
+"""The interface of a dialect's reply module, and a call as it is written into an assistant message.
 
-A reply module knows one dialect's shapes: which items of a turn are calls, how results look, which ids are taken. It
-knows no states, no failures and no other dialect.
+A reply module decides the message forms of one dialect: which items of a turn are calls, how results are written, and
+which ids are accepted. It must not know states, failures and other dialects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Ids = Sequence[str | None]
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call in the form that goes into a history: under the id to send, with arguments that are always valid."""
+    """A call as it is written into a history: with the id to send, and with arguments that are always valid."""
 
     call_id: str | None
     name: str
@@ -28,41 +28,41 @@ class WrittenCall:
 
     @property
     def object_arguments(self) -> dict[str, Any]:
-        """The arguments as an object, for a dialect that knows no free text: ``{"input": text}`` then."""
+        """The arguments as an object, for dialects without free text: ``{"input": text}`` for a custom call."""
         return self.arguments if isinstance(self.arguments, dict) else {"input": self.arguments}
 
 
 class ReplyModule(Protocol):
-    """One dialect's way back."""
+    """The reply module of a dialect."""
 
     @property
     def IDS(self) -> IdRule:  # noqa: N802  a module's constant
         ...
 
     def echo(self, items: Sequence[Message], ids: Ids) -> list[Message]:
-        """The assistant message(s) from the provider's own items, unchanged but for ids that differ."""
+        """The assistant message(s) from the provider's own items; only ids may be replaced."""
 
     def write(self, text: str, calls: Sequence[WrittenCall]) -> list[Message]:
-        """The assistant message(s) for a turn that came in another dialect."""
+        """The assistant message(s) for a turn of another dialect."""
 
     def results(self, answers: Sequence[CallReply]) -> list[Message]:
         """The messages that answer all calls of one turn, in call order."""
 
 
 def with_ids(items: Sequence[Message], ids: Ids, *, types: Collection[str], field: str) -> list[Message]:
-    """The items, the calls among them under the ids to send. A paused turn has no ids, and its items stay as they are.
+    """The items with the ids to send in their calls. A paused turn has no ids, and its items stay unchanged.
 
     Args:
         types: the type tags of calls.
-        field: where a call carries its id.
+        field: the member of a call that holds its id.
 
     Raises:
-        ValueError: the turn's items and its calls are not the same calls.
+        ValueError: the number of calls in the items is not that of the ids.
     """
     calls = [item for item in items if item.get("type") in types]
     if not ids:
         return list(items)
     if len(calls) != len(ids):
-        raise ValueError(f"the turn has {len(ids)} calls, its items show {len(calls)}")
+        raise ValueError(f"the turn has {len(ids)} calls, but its items contain {len(calls)}")
     left = iter(ids)
     return [item | {field: next(left)} if item.get("type") in types else item for item in items]

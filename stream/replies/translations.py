@@ -1,7 +1,7 @@
-"""The texts that a user may see, by message code and language. Data and its lookup; what happened is decided elsewhere.
+"""The texts that a user may see, by message code and language. `user_text` decides which one fits.
 
 Each text says whether something was done, and never quotes a provider, an argument or an error of a tool. ``{tool}``
-stands for the tool's name; a text may leave it out.
+is replaced by the tool's name; a text may omit it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FALLBACK = "en"
 
 
 class MessageCode(StrEnum):
-    """What a user can be told. The values are stable: programs may keep them in place of the text."""
+    """The messages for users. The values are stable: programs may store them instead of a text."""
 
     CALL_SUCCEEDED = auto()
     CALL_FAILED = auto()
@@ -186,12 +186,12 @@ _DUTCH = {
 
 @dataclass(frozen=True, slots=True)
 class Translations:
-    """Texts by language; immutable, so that one can be shared and another made from it."""
+    """Texts by language and message code. Immutable."""
 
     texts: Mapping[str, Mapping[MessageCode, str]]
 
     def text(self, code: MessageCode, locale: str = FALLBACK, *, tool: str = "") -> str:
-        """The text in the nearest language: ``nl_BE`` or ``nl-BE``, then ``nl``, then English."""
+        """The text in the nearest language: for ``nl_BE`` and ``nl-BE`` that one, then ``nl``, then English."""
         spoken = locale.replace("_", "-").lower()
         for language in (spoken, spoken.split("-")[0], FALLBACK):
             if text := self.texts.get(language, {}).get(code):
@@ -199,7 +199,7 @@ class Translations:
         raise KeyError(code)
 
     def replacing(self, locale: str, texts: Mapping[MessageCode, str]) -> Translations:
-        """Other translations, with these texts for this language in place of its own; the others stay."""
+        """A copy in which these texts replace those of this language; all other texts stay."""
         language = locale.replace("_", "-").lower()
         return Translations({**self.texts, language: {**self.texts.get(language, {}), **texts}})
 

@@ -1,7 +1,7 @@
-"""What a user is told: which message fits an outcome of a call, or the end of a turn that gave no calls.
+"""Chooses the message for a user: for the outcome of a call, or for a turn that gave no calls.
 
-Decides the message code; `Translations` holds the texts. A user's message never quotes the provider or a tool: the
-diagnosis stays in the outcome and in the error, for logs and operators.
+Decides the message code; `Translations` holds the texts. A message for a user never quotes the provider or a
+tool: details stay in the outcome and in the error, for logs and operators.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STATES: dict[State | None, MessageCode] = {
     None: MessageCode.CALL_WAITING,
 }
 
-# Refusals that are the model's error rather than anyone's decision.
+# Refusals because of wrong calls, not because somebody decided against them.
 _SLIPS = frozenset(
     {
         "invalid_arguments", "unknown_tool", "invalid_json", "not_an_object", "duplicate_key", "non_finite",
@@ -50,27 +50,27 @@ _OURS_WORDS = ("invalid_request", "invalid_argument", "authentication", "permiss
 def for_user(
     told: Outcome | TurnResult | TurnError, locale: str = FALLBACK, *, translations: Translations = TRANSLATIONS
 ) -> str:
-    """The local message for a user. See ``message_code`` for what it is drawn from.
+    """The message for a user in their language; ``message_code`` chooses it.
 
     Args:
-        locale: ``en``, ``es``, ``nl`` or a region of them; another language falls back to English, unless the
-            translations know it.
+        locale: ``en``, ``es``, ``nl`` or a region of them. Another language falls back to English, unless
+            `translations` has it.
     """
     tool = told.tool if isinstance(told, Outcome) else ""
     return translations.text(message_code(told), locale, tool=tool)
 
 
 def message_code(told: Outcome | TurnResult | TurnError) -> MessageCode:
-    """The code of the message that fits.
+    """The code of the message for an outcome, a turn or an error.
 
     Raises:
-        ValueError: a completed turn; its text is the message.
+        ValueError: the turn is completed; its own text is the message.
     """
     match told:
         case Outcome():
             return _call_code(told)
         case TurnResult(outcome="completed"):
-            raise ValueError("a completed turn speaks for itself: show its text")
+            raise ValueError("a completed turn has no message code: show its own text")
         case TurnResult(outcome="aborted", bytes_seen=0):
             return MessageCode.PROVIDER_UNREACHABLE
         case TurnResult():

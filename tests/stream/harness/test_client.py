@@ -147,13 +147,13 @@ def test_a_turn_without_a_usable_id_is_refused_until_the_harness_gives_one(bench
 def test_a_name_with_half_of_a_surrogate_pair_is_refused_in_words_before_anything_is_asked(
     bench: Bench, half: str
 ) -> None:
-    with pytest.raises(StoreMisuse, match=r"turn id .* is no UTF-8 text"):
+    with pytest.raises(StoreMisuse, match=r"turn id .* is not valid UTF-8"):
         bench.client.submit_calls(calls(1), turn_id=half)
-    with pytest.raises(StoreMisuse, match=r"turn id .* is no UTF-8 text"):
+    with pytest.raises(StoreMisuse, match=r"turn id .* is not valid UTF-8"):
         bench.client.submit(turn("openai-chat", [Asked("look", "a")], turn_id="t"), turn_id=half)
-    with pytest.raises(StoreMisuse, match=r"scope .* is no UTF-8 text"):
+    with pytest.raises(StoreMisuse, match=r"scope .* is not valid UTF-8"):
         bench.another_client(half)
-    with pytest.raises(StoreMisuse, match=r"tenant .* is no UTF-8 text"):
+    with pytest.raises(StoreMisuse, match=r"tenant .* is not valid UTF-8"):
         bench.another_client(tenant=half)
 
 

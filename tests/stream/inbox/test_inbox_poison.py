@@ -264,5 +264,5 @@ def test_a_tenants_name_that_could_name_another_is_not_read_and_stops_nobody(
     assert consumer.step(0.01) + consumer.step(0.01) == 1
     assert len(box.answers(good)) == 1
     assert [each.answers(entry) for each, entry in zip(strange, entries, strict=True)] == [[]] * 4
-    assert caplog.text.count("5 names that list an inbox are taken off the list") == 1
+    assert caplog.text.count("5 invalid tenant names are removed from the list of inboxes") == 1
     assert bench.store.redis.smembers(f"{{{bench.namespace}}}:inboxes") == {"acme"}

@@ -328,5 +328,5 @@ def test_blank_text_blocks_never_go_back_to_anthropic() -> None:
 def test_items_that_show_other_calls_than_the_turn_has_are_refused() -> None:
     asked = turn("anthropic")
 
-    with pytest.raises(ValueError, match="the turn has 2 calls, its items show 3"):
+    with pytest.raises(ValueError, match="the turn has 2 calls, but its items contain 3"):
         history(replace(asked, calls=asked.calls[:2]), "anthropic")

@@ -104,7 +104,7 @@ def test_a_turn_without_calls_says_that_no_action_was_carried_out(ended: Any, la
 
 
 def test_a_completed_turn_has_no_message_but_its_own_text() -> None:
-    with pytest.raises(ValueError, match="show its text"):
+    with pytest.raises(ValueError, match="show its own text"):
         for_user(TurnResult("anthropic", "completed", text="Hello"))
 
 
