@@ -223,6 +223,8 @@ class TurnDecoder:
             frame = parse_frame(data, self._turn.limits)
         except BadFrame:
             self._turn.violate("a frame that is not JSON")
+            if self._framing.ended is not None:  # one document of all frames: the rest of it means nothing
+                self._turn.unreadable = "an array element that is not JSON"
             return
         if error := error_in(frame):
             self._turn.fail(error)
@@ -262,7 +264,7 @@ class TurnDecoder:
 
     def _finish(self, *, broken: bool) -> TurnResult:
         self._turn.bad_utf8 |= self._framing.bad_utf8
-        self._turn.unreadable = self._framing.unreadable
+        self._turn.unreadable = self._turn.unreadable or self._framing.unreadable
         self._turn.ended = self._framing.ended
         if self._framing.stray and (error := stray_error(self._framing.stray)):
             self._turn.fail(error)

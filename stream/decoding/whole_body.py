@@ -42,7 +42,7 @@ def decode_body(
 
 
 def _is_list_of_objects(document: object) -> bool:
-    return isinstance(document, list) and bool(document) and all(type(item) is dict for item in document)
+    return isinstance(document, list) and all(type(item) is dict for item in document)
 
 
 def _read(reader: DialectReader, body: bytes) -> None:

@@ -60,6 +60,10 @@ def parse_frame(data: bytes, limits: TurnLimits) -> Any:
         value = strict_json(data.decode(), limits.nesting + _ENVELOPE, limits.digits)
     except (CutText, NotJson, SecondObject):
         raise BadFrame from None
+    return [_marked(item) for item in value] if isinstance(value, list) else _marked(value)
+
+
+def _marked(value: Any) -> Any:
     return Repeated(value) if isinstance(value, dict) and _repeats(value) else value
 
 

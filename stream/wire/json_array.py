@@ -15,8 +15,14 @@ from .sse import SseReader, repaired
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
-_OUTSIDE = re.compile(rb'["{}\[\]]')
-_INSIDE = re.compile(rb'["\\]')
+_BLANK = re.compile(rb"[ \t\r\n]*")
+# Up to the next brace outside of strings, or up to a string that does not end here.
+_UP_TO_BRACE = re.compile(rb'[^"{}]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"{}]*)*', re.DOTALL)
+# The rest of a string, up to its closing quote, or up to a backslash behind which nothing came yet.
+_REST_OF_STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+# The expressions need memory for each escape: so much is matched at a time.
+_BLOCK = 1 << 16
+_QUOTE, _OPEN = b'"{'
 
 # What may stand between two elements: state -> character -> the state after it. An element is read in between.
 _BETWEEN: dict[str, dict[bytes, str]] = {
@@ -36,21 +42,23 @@ _WRONG = {
 
 
 class JsonArrayReader:
-    """Feed it bytes, take elements. It holds one unfinished element, and reads nothing behind what is no array.
+    """Feed it bytes, take elements. It holds one unfinished element, and no element comes after what is no array.
 
     Attributes:
         unreadable: what is wrong with the bytes; None as long as nothing is.
         ended: the closing bracket came.
+        stray: the lines from there on where the bytes are no array, up to ``TurnLimits.stray_bytes``.
     """
 
     names_events = False
 
     def __init__(self, limits: TurnLimits) -> None:
         self.bad_utf8 = False
-        self.stray: list[bytes] = []
         self.unreadable: str | None = None
         self.ended: bool | None = False
         self._most = limits.event_bytes
+        self._stray_room = limits.stray_bytes
+        self._stray: list[bytes] = []
         self._state = "start"
         self._depth = 0
         self._in_text = False
@@ -58,60 +66,81 @@ class JsonArrayReader:
         self._pieces: list[bytes] = []
         self._held = 0
 
+    @property
+    def stray(self) -> list[bytes]:
+        return b"".join(self._stray).splitlines()
+
     def feed(self, chunk: bytes) -> Iterator[WireEvent]:
         """The elements that these bytes complete.
 
         Raises:
             LimitPassed: an element is longer than ``TurnLimits.event_bytes``.
         """
-        at = 0
-        while at < len(chunk) and not self.unreadable:
-            if self._state != "element":
-                at = self._between(chunk, at)
-                continue
-            end = self._inside(chunk, at)
-            self._hold(chunk[at:end])
-            at = end
-            if self._depth == 0:
-                yield self._dispatch()
+        for start in range(0, len(chunk), _BLOCK):
+            yield from self._feed(chunk if len(chunk) <= _BLOCK else chunk[start : start + _BLOCK])
 
     def end(self) -> Iterator[WireEvent]:
         """At a clean end: an element that is not whole was cut, and is none."""
+        self._check_rest()
         yield from ()
 
     def broken(self) -> None:
         """The transport broke: what is not whole is no element."""
+        self._check_rest()
 
-    def _between(self, chunk: bytes, at: int) -> int:
+    def _feed(self, block: bytes) -> Iterator[WireEvent]:
+        at = 0
+        while at < len(block) and not self.unreadable:
+            if self._state != "element":
+                at = self._between(block, at)
+                continue
+            end = self._inside(block, at)
+            self._hold(block[at:end])
+            at = end
+            if self._depth == 0:
+                yield self._dispatch()
+        if self.unreadable and self._stray_room > 0:
+            self._stray.append(block[at : at + self._stray_room])
+            self._stray_room -= len(self._stray[-1])
+
+    def _check_rest(self) -> None:
+        """In an element that was cut a cut character is not wrong, but other bytes are."""
+        try:
+            b"".join(self._pieces).decode()
+        except UnicodeDecodeError as wrong:
+            self.bad_utf8 |= wrong.reason != "unexpected end of data"
+
+    def _between(self, block: bytes, at: int) -> int:
         """The place behind the next character that is no blank; an element begins with its brace."""
-        rest = chunk[at:].lstrip(_BLANKS)
-        at = len(chunk) - len(rest)
-        if not rest:
+        blank = _BLANK.match(block, at)
+        assert blank is not None
+        at = blank.end()
+        if at == len(block):
             return at
-        state = _BETWEEN[self._state].get(rest[:1])
+        state = _BETWEEN[self._state].get(block[at : at + 1])
         if state is None:
             self.unreadable = _WRONG[self._state]
             return at
         self._state, self.ended = state, state == "closed"
         return at if state == "element" else at + 1
 
-    def _inside(self, chunk: bytes, at: int) -> int:
-        """The place behind the end of the element, or behind the chunk."""
-        if self._escaped and at < len(chunk):
+    def _inside(self, block: bytes, at: int) -> int:
+        """The place behind the end of the element, or behind the block. What the braces hold is for JSON to say."""
+        if self._escaped:
             self._escaped, at = False, at + 1
-        while at < len(chunk):
-            found = (_INSIDE if self._in_text else _OUTSIDE).search(chunk, at)
-            if found is None:
-                return len(chunk)
+        while at < len(block):
+            found = (_REST_OF_STRING if self._in_text else _UP_TO_BRACE).match(block, at)
+            assert found is not None
             at = found.end()
-            mark = found[0]
-            if mark == b'"':
+            if at == len(block):
+                return at
+            mark, at = block[at], at + 1
+            if mark == _QUOTE:
                 self._in_text = not self._in_text
-            elif mark == b"\\":
-                self._escaped = at == len(chunk)
-                at += not self._escaped
+            elif self._in_text:
+                self._escaped = True
             else:
-                self._depth += 1 if mark in b"{[" else -1
+                self._depth += 1 if mark == _OPEN else -1
                 if self._depth == 0:
                     return at
         return at
@@ -163,8 +192,11 @@ class ArrayOrEvents:
             return self._chosen.feed(chunk)
         self._head += chunk
         first = self._head.removeprefix(_BOM).lstrip(_BLANKS)
-        if not first or _BOM.startswith(self._head):
-            return ()  # blanks, or a part of the mark: nothing is told yet
+        if _BOM.startswith(self._head):
+            return ()  # a part of the mark: nothing is told yet
+        if not first:
+            self._head = _shortened(self._head)
+            return ()
         return self._choose(JsonArrayReader, first) if first[:1] == b"[" else self._choose(SseReader, self._head)
 
     def end(self) -> Iterable[WireEvent]:
@@ -184,3 +216,10 @@ class ArrayOrEvents:
         self._chosen = framing(self._limits)
         self._head = b""
         return self._chosen.feed(head)
+
+
+def _shortened(head: bytes) -> bytes:
+    """Blanks that mean the same to both framings: the mark, whether a line ended, and the last blank."""
+    mark = _BOM if head.startswith(_BOM) else b""
+    blanks = head[len(mark) :]
+    return mark + (b"\n" if b"\n" in blanks or b"\r" in blanks else b"") + blanks[-1:]
