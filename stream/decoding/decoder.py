@@ -268,10 +268,12 @@ class TurnDecoder:
         self._turn.ended = self._framing.ended
         if self._framing.stray and (error := stray_error(self._framing.stray)):
             self._turn.fail(error)
-        if self._looks_left == LOOK_AT and self._framing.stray and self._framing.stray[0].lstrip()[:1] == b"{":
-            self._turn.looks_like = "one JSON document (decode_body)"
-        elif self._looks_left == LOOK_AT:
-            self._detect_dialect()
+        if self._looks_left == LOOK_AT:
+            documents = [line for line in self._framing.stray if line.startswith(b"{")]
+            if len(documents) != 1:
+                self._detect_dialect()
+            if documents and self._turn.looks_like is None:
+                self._turn.looks_like = "one JSON document (decode_body)"
         self._result = log_turn(decide_turn(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:
             self._recorder.close(self._result, broken=broken)

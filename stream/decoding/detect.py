@@ -33,8 +33,9 @@ def detect_dialect(data: bytes) -> Dialect:
 
 def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     limits = TurnLimits()
-    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-        events = [(b"", data.removeprefix(b"\xef\xbb\xbf"), False)]
+    document = data.removeprefix(b"\xef\xbb\xbf")
+    if document.lstrip().startswith(b"{") and _is_json(document, limits):
+        events = [(b"", document, False)]
     else:
         framings = dict.fromkeys(row.framing for row in TABLE.values())
         events = [event for framing in framings for event in _events(framing(limits), data)]
@@ -45,6 +46,15 @@ def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         if isinstance(frame, dict):
             yield name.decode(), frame
+
+
+def _is_json(data: bytes, limits: TurnLimits) -> bool:
+    """Whether this is one JSON document, and not a line of JSON for each event."""
+    try:
+        parse_frame(data, limits)
+    except (BadFrame, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _events(framing: Framing, data: bytes) -> list[WireEvent]:

@@ -18,6 +18,7 @@ from ..wire.event_stream import EventStreamReader
 from ..wire.framing import Framing
 from ..wire.json_array import ArrayOrEvents
 from ..wire.limits import TurnLimits
+from ..wire.ndjson import NdjsonReader
 from ..wire.sse import SseReader
 from .anthropic import reader as anthropic
 from .anthropic import request as anthropic_request
@@ -27,6 +28,8 @@ from .google_generate import reader as google_generate
 from .google_generate import request as google_generate_request
 from .google_interactions import reader as google_interactions
 from .google_interactions import request as google_interactions_request
+from .ollama import reader as ollama
+from .ollama import request as ollama_request
 from .openai_chat import reader as openai_chat
 from .openai_chat import request as openai_chat_request
 from .openai_responses import reader as openai_responses
@@ -180,6 +183,15 @@ _ROWS = (
         ),
         token_fields=("outputTokens",),
         detect=bedrock_converse.detect,
+    ),
+    DialectSpec(
+        name="ollama",
+        framing=NdjsonReader,
+        reader=ollama.OllamaReader,
+        request=ollama_request,
+        turn_id=TurnIdSource("none", first="nowhere", missing="all of them: the harness gives its own `turn_id`"),
+        token_fields=("eval_count",),
+        detect=ollama.detect,
     ),
 )
 TABLE: dict[Dialect, DialectSpec] = {row.name: row for row in _ROWS}

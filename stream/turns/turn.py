@@ -13,7 +13,13 @@ from ..wire.frames import ProviderError
 from .errors import TurnError, turn_error
 
 Dialect = Literal[
-    "openai-responses", "openai-chat", "anthropic", "google-generate", "google-interactions", "bedrock-converse"
+    "openai-responses",
+    "openai-chat",
+    "anthropic",
+    "google-generate",
+    "google-interactions",
+    "bedrock-converse",
+    "ollama",
 ]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]

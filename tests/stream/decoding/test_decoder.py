@@ -52,7 +52,7 @@ def drafts_of(dialect: Dialect, data: bytes, size: int = 7) -> list[Draft]:
     return found + decoder.closing_drafts()
 
 
-@pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect != "google-generate"])
+@pytest.mark.parametrize("dialect", [one for one in DIALECTS if one not in ("google-generate", "ollama")])
 def test_drafts_tell_the_turn_as_it_comes(dialect: Dialect) -> None:
     found = drafts_of(dialect, RENDER[dialect]([ONE], [0, 0, 0], "Hi"))
 
@@ -301,7 +301,8 @@ def test_every_dialect_says_where_its_turn_id_is() -> None:
     for dialect in DIALECTS:
         decoder = TurnDecoder(dialect)
         decoder.feed(RENDER[dialect]([ONE], [0, 0, 0], ""))
-        assert decoder.eof().turn_id or TABLE[dialect].turn_id.header
+        source = TABLE[dialect].turn_id
+        assert decoder.eof().turn_id or source.header or source.member == "none"
 
 
 def test_a_truncated_turn_counts_what_it_cost() -> None:

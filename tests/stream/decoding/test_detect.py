@@ -15,6 +15,7 @@ EVERY = transcripts(CONFORMANCE)
 # An error alone is nobody's, and bytes that cannot be read are nothing.
 BARE = {t.key.split("/")[1] for t in EVERY if "body_error" in t.key} | {
     "conv_exception_first", "conv_prelude_checksum", "gem_array_empty", "gem_array_error_only", "gem_body_array_error",
+    "oll_error_only",
 }  # fmt: skip
 GUESSES = json.loads((CONFORMANCE / "guess.json").read_text("utf-8"))
 

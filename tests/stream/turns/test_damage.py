@@ -128,6 +128,9 @@ def test_steps_keep_what_is_not_understood() -> None:
      (b'[{"error":{"code":1}}]', "failed"), (b'\xef\xbb\xbf{"error":"x"}', "failed"), (b'{"type":"error"}', "failed")],
 )  # fmt: skip
 def test_bodies_that_are_none(dialect: Dialect, body: bytes, outcome: str) -> None:
+    if (body, dialect) == (b"[]", "google-generate"):
+        outcome = "truncated"  # an array of chunks, and not one of them
+
     assert decode_body(body, dialect).outcome == outcome
 
 

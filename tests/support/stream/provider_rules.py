@@ -213,11 +213,30 @@ def _object_text(text: str) -> None:
         raise RequestRefused("arguments: invalid JSON") from None
 
 
+def _ollama(body: Body) -> None:
+    """Older servers and libraries know no ids: then name and order tell which call a result is for."""
+    pending: list[tuple[str | None, str]] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            demand(pending, "a tool message without a call")
+            demand((message.get("tool_call_id"), message["tool_name"]) == pending.pop(0), "results out of order")
+            demand(isinstance(message["content"], str), "a tool message holds text")
+            continue
+        demand(not pending, f"calls without results: {pending}")
+        for call in message.get("tool_calls", ()):
+            demand(isinstance(call["function"]["arguments"], dict), "arguments are an object")
+            pending.append((call.get("id"), call["function"]["name"]))
+        ids = [call_id for call_id, _ in pending if call_id]
+        demand(len(set(ids)) == len(ids), "duplicate call id")
+    demand(not pending, f"calls without results: {pending}")
+
+
 _RULES: dict[str, Callable[[Body], None]] = {
     "openai-chat": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "google-generate": _generate,
     "bedrock-converse": _converse,
+    "ollama": _ollama,
     "google-interactions": _interactions,
 }

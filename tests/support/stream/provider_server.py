@@ -63,6 +63,13 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
         "metrics": {"latencyMs": 7},
     },
+    "ollama": {
+        "model": "m",
+        "created_at": "2026-01-02T03:04:05Z",
+        "message": {"role": "assistant", "content": _TEXT},
+        "done": True,
+        "done_reason": "stop",
+    },
     "google-interactions": {
         "id": "int_9",
         "status": "completed",
@@ -114,6 +121,7 @@ def dialect_of(path: str) -> str | None:
         "/converse": "bedrock-converse",
         "/converse-stream": "bedrock-converse",
         "/interactions": "google-interactions",
+        "/api/chat": "ollama",
     }
     return next((dialect for ending, dialect in endings.items() if route.endswith(ending)), None)
 

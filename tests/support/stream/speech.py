@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tests.support.stream.wire import WireCall, bedrock_converse
+from tests.support.stream.wire import WireCall, bedrock_converse, ollama
 
 Calls = Iterable[tuple[str, str, dict[str, Any]]]
 """Name, id, arguments."""
@@ -119,11 +119,17 @@ def _converse(turn_id: str, calls: list[Any], text: str) -> Iterable[bytes]:
     yield bedrock_converse(wire, range(len(wire)), text)
 
 
+def _ollama(turn_id: str, calls: list[Any], text: str) -> Iterable[bytes]:
+    wire = [WireCall(call_id, name, (json.dumps(arguments),)) for name, call_id, arguments in calls]
+    yield ollama(wire, range(len(wire)), text)
+
+
 _WAYS = {
     "anthropic": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,
     "google-generate": _generate,
     "bedrock-converse": _converse,
+    "ollama": _ollama,
     "google-interactions": _interactions,
 }

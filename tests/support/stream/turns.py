@@ -102,12 +102,21 @@ def _converse(asked: Sequence[Asked], text: str) -> list[dict[str, Any]]:
     return [thought, {"text": text}, *calls]
 
 
+def _ollama(asked: Sequence[Asked], text: str) -> list[dict[str, Any]]:
+    calls = [
+        {"function": {"name": call.name, "arguments": call.object}} | ({"id": call.call_id} if call.call_id else {})
+        for call in asked
+    ]
+    return [{"role": "assistant", "content": text} | ({"tool_calls": calls} if calls else {})]
+
+
 _ITEMS = {
     "anthropic": _anthropic,
     "openai-responses": _responses,
     "openai-chat": _chat,
     "google-generate": _generate,
     "bedrock-converse": _converse,
+    "ollama": _ollama,
     "google-interactions": _interactions,
 }
 
@@ -136,7 +145,7 @@ def request(dialect: str, messages: Sequence[dict[str, Any]]) -> dict[str, Any]:
     match dialect:
         case "anthropic":
             return {"messages": [{"role": "user", "content": "Well?"}, *messages]}
-        case "openai-chat":
+        case "openai-chat" | "ollama":
             return {"messages": [{"role": "user", "content": "Well?"}, *messages]}
         case "bedrock-converse":
             return {"messages": [{"role": "user", "content": [{"text": "Well?"}]}, *messages]}

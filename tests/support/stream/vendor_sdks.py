@@ -13,7 +13,9 @@ from typing import Any
 
 import anthropic
 import boto3
+import httpx
 import httpx2
+import ollama
 import openai
 from botocore.eventstream import EventStream
 from botocore.parsers import EventStreamJSONParser
@@ -103,12 +105,21 @@ def _converse_client() -> Any:
     return boto3.client("bedrock-runtime", "us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
 
 
+def read_ollama(data: bytes) -> Iterator[Any]:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "application/x-ndjson"}, content=data)
+
+    client = ollama.Client(host="http://sdk.test", transport=httpx.MockTransport(answer))
+    return iter(client.chat(model="m", messages=[], stream=True))
+
+
 READ: dict[str, Callable[[bytes], Iterator[Any]]] = {
     "openai-responses": read_responses,
     "openai-chat": read_chat,
     "anthropic": read_anthropic,
     "google-generate": read_generate,
     "bedrock-converse": read_converse,
+    "ollama": read_ollama,
     "google-interactions": read_interactions,
 }
 
@@ -163,11 +174,23 @@ def calls_converse(data: bytes) -> list[Call]:
     return [(name, call_id, json.loads("".join(parts) or "{}")) for name, call_id, parts in blocks.values()]
 
 
+def calls_ollama(data: bytes) -> list[Call]:
+    """This library (0.6.3) has no place for a call's id; it is taken from the wire."""
+    lines = [json.loads(line) for line in data.split(b"\n") if line.strip()]
+    ids = iter([call.get("id") or None for line in lines for call in line["message"].get("tool_calls", ())])
+    return [
+        (call.function.name, next(ids), dict(call.function.arguments))
+        for part in read_ollama(data)
+        for call in part.message.tool_calls or ()
+    ]
+
+
 CALLS: dict[str, Callable[[bytes], list[Call]]] = {
     "openai-responses": calls_responses,
     "openai-chat": calls_chat,
     "anthropic": calls_anthropic,
     "google-generate": calls_generate,
     "bedrock-converse": calls_converse,
+    "ollama": calls_ollama,
     "google-interactions": calls_interactions,
 }

@@ -165,6 +165,18 @@ def bedrock_converse(calls: Sequence[WireCall], order: Order, text: str = "") ->
     return b"".join(event_stream.event(name, {**frame, "p": "abc"}) for name, frame in frames)
 
 
+def ollama(calls: Sequence[WireCall], order: Order, text: str = "") -> bytes:
+    lines: list[dict[str, Any]] = [{"content": text}] if text else []
+    for call in calls:
+        function = {"index": 0, "name": call.name, "arguments": json.loads(call.text or "{}")}
+        lines.append({"content": "", "tool_calls": [{"id": call.call_id, "function": function}]})
+    base = {"model": "m", "created_at": "2026-01-02T03:04:05Z"}
+    frames = [{**base, "message": {"role": "assistant", **line}, "done": False} for line in lines]
+    end = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
+    frames.append({**base, **end, "prompt_eval_count": 1, "eval_count": 5})
+    return b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
+
+
 RENDER: dict[str, Callable[[Sequence[WireCall], Order, str], bytes]] = {
     "anthropic": anthropic,
     "openai-responses": openai_responses,
@@ -172,6 +184,7 @@ RENDER: dict[str, Callable[[Sequence[WireCall], Order, str], bytes]] = {
     "google-interactions": google_interactions,
     "google-generate": google_generate,
     "bedrock-converse": bedrock_converse,
+    "ollama": ollama,
 }
 
 

@@ -6,5 +6,6 @@ PATHS = {
     "openai-responses": "/v1/responses",
     "google-generate": "/v1/models/m:streamGenerateContent",
     "bedrock-converse": "/model/m/converse-stream",
+    "ollama": "/api/chat",
     "google-interactions": "/v1/interactions",
 }
