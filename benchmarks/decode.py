@@ -26,11 +26,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.support.stream import event_stream  # noqa: E402  it needs the path above
-from tests.support.stream.transcripts import RECORDINGS, transcripts  # noqa: E402  it needs the path above
+from tests.support.stream.transcripts import MORE_RECORDINGS, RECORDINGS, transcripts  # noqa: E402  it needs the path above
 from tests.support.stream.wire import RENDER, WireCall, event  # noqa: E402
 from toolonce.stream import DIALECTS, TurnDecoder  # noqa: E402
 from toolonce.stream.dialects.table import TABLE  # noqa: E402
 from toolonce.stream.wire.event_stream import EventStreamReader  # noqa: E402
+from toolonce.stream.wire.ndjson import NdjsonReader  # noqa: E402
 
 CHUNK = 16_384  # what an HTTP client hands over at a time
 EVENTS = 10_000
@@ -60,18 +61,26 @@ def synthetic(dialect: Dialect) -> bytes:
         words = [{"candidates": [{"content": {"parts": [{"text": part}]}, "index": 0}]} for part in fragments]
         whole = [WireCall(call.call_id, call.name, (text,)) for call in calls]
         return b"".join(event(word) for word in words * 4) + RENDER[dialect](whole, [], "Hi")
+    if dialect == "ollama":  # the same
+        base = {"model": "m", "created_at": "2026-01-02T03:04:05Z", "done": False}
+        lines = [json.dumps({**base, "message": {"role": "assistant", "content": part}}) for part in fragments]
+        whole = [WireCall(call.call_id, call.name, (text,)) for call in calls]
+        return "".join(f"{line}\n" for line in lines * 4).encode() + RENDER[dialect](whole, [], "Hi")
     return RENDER[dialect](calls, [number for number in range(4) for _ in fragments], "Hi")
 
 
 def recorded(dialect: Dialect) -> list[bytes]:
     """The recordings of a dialect that end well; the vendors' libraries raise in the middle of the others."""
-    found = [t for t in transcripts(RECORDINGS) if t.dialect == dialect and t.answer["outcome"] == "completed"]
-    return [t.data for t in found if "mistral" not in t.key and "cererebras" not in t.key]
+    first, second = ([t for t in transcripts(it) if t.dialect == dialect] for it in (RECORDINGS, MORE_RECORDINGS))
+    found = [t for t in first or second if t.answer["outcome"] == "completed" and t.kind == "stream" and not t.options]
+    return [t.data for t in found if not any(name in t.key for name in ("mistral", "cererebras", "codecompanion"))]
 
 
 def payloads(dialect: Dialect, data: bytes) -> list[bytes]:
     if TABLE[dialect].framing is EventStreamReader:
         return list(event_stream.payloads(data))
+    if TABLE[dialect].framing is NdjsonReader:
+        return data.split(b"\n")[:-1]
     return [line[5:] for line in data.splitlines() if line.startswith(b"data:") and b"[DONE]" not in line]
 
 
