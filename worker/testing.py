@@ -218,14 +218,14 @@ class _Rehearsal:
         entry = HandlerEntry(self.tool, values, context_of(self._run(), None, _Channel(Fault.NONE)))
         end = enter_reconcile(entry, lambda found: asyncio.run(_awaited(found)))
         if end.kind is Kind.RETURNED:
-            self._settle(Ending(State.SUCCEEDED, end.result), "read back: it happened")
+            self._settle(Ending(State.SUCCEEDED, end.result), "reconcile: it happened")
         elif end.kind is not Kind.ABSENT:
-            self.trial.history.append(f"read back: cannot tell ({end.message})")
+            self.trial.history.append(f"reconcile: cannot tell ({end.message})")
         elif self.tool.spec.rerun_absent:
             self.approved = False  # an approval covers no second run
-            self._move(State.QUEUED, f"read back: it did not happen ({end.message}); run again")
+            self._move(State.QUEUED, f"reconcile: it did not happen ({end.message}); run again")
         else:
-            self._move(State.FAILED, "read back: it did not happen", failure=Failure("did_not_happen", end.message))
+            self._move(State.FAILED, "reconcile: it did not happen", failure=Failure("did_not_happen", end.message))
 
     def _settle(self, ending: Ending, why: str) -> None:
         self._move(ending.state, why, failure=ending.failure)

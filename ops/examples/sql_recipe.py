@@ -4,7 +4,7 @@ See it: ``python -m toolonce.ops.examples.sql_recipe``. It kills a worker right 
 another, and counts. Use it: ``toolonce up --tools toolonce.ops.examples.sql_recipe:tools``.
 
 The tool stores the call's idempotency key in its own transaction, together with the business write. Whatever is killed
-and whenever, the two are there both or not at all; so the read-back can tell for certain what happened, and what did
+and whenever, the two are there both or not at all; so the reconcile can tell for certain what happened, and what did
 not happen may be run again (``rerun_absent``). The table's primary key refuses a second write, even of a bug of ours.
 """
 
@@ -81,13 +81,13 @@ def main() -> int:
         with environment.worker(server.url, *here):
             [outcome] = batch.wait(timeout=60)
             _say(f"its lease ran out: the call is {outcome.state}, and nobody guesses")
-            outcome = _read_back(client)
+            outcome = _wait_for_reconcile(client)
         _say(f"another worker looked for the call's key in the books: {outcome.state}, {outcome.value}")
         _say(f"invoices in the end: {_invoices()}")
         return 0 if (_invoices(), outcome.value) == (1, {"invoice": 1}) else 1
 
 
-def _read_back(client: Client) -> Outcome:
+def _wait_for_reconcile(client: Client) -> Outcome:
     """The outcome once the worker has asked `find_invoice`, which it does by itself."""
     until = time.monotonic() + 60
     while True:

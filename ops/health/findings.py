@@ -25,7 +25,7 @@ WAITING_MS = 300_000
 HELD_ENTRY_MS = 60_000
 CLOCK_TOLERATED_MS = 1_000
 ASKED_IN_VAIN = 3
-"""Read-backs of one call after which its tool's reconcile is a finding."""
+"""Times that one call was reconciled after which its tool's `reconcile` is a finding."""
 
 
 class Severity(IntEnum):

@@ -23,7 +23,7 @@ from ...store.operations.query import Query
 from ...store.operations.recovery import DAY_MS, Retention
 from ...store.operations.tools import published
 from ...stream.inbox.consumer import GROUP
-from ...worker.runtime.worker_status import WorkerRow, read_roster
+from ...worker.runtime.worker_status import WorkerRow, read_workers
 from ..options.listing import oldest, server_now
 from .clocks import read_clocks
 from .counters import read_stats
@@ -132,7 +132,7 @@ def _with_store(connection: Connection, base: HealthSnapshot) -> HealthSnapshot:
         base,
         stats=read_stats(connection),
         specs=specs,
-        workers=read_roster(connection),
+        workers=read_workers(connection),
         without_worker=_without_worker(connection, sorted(specs.tools)),
         late_leases=int(connection.command("ZCOUNT", connection.space.timed("leases"), "-inf", border)),
         inboxes=_inboxes(connection),

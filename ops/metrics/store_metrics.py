@@ -11,7 +11,7 @@ from ...store.connections.connection import Connection
 from ...store.model.errors import StoreError
 from ...store.model.states import State
 from ...store.operations.queries import Stats
-from ...worker.runtime.worker_status import read_roster
+from ...worker.runtime.worker_status import read_workers
 from ..health.counters import read_stats
 
 
@@ -23,7 +23,7 @@ class StoreMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            stats, listed = read_stats(self._connection), read_roster(self._connection)
+            stats, listed = read_stats(self._connection), read_workers(self._connection)
         except StoreError:
             yield GaugeMetricFamily("toolonce_up", "Whether the store answers", value=0)
             return

@@ -20,7 +20,7 @@ end
 
 -- Somebody knows this call under a fence that its record (state and fence, or nothing) does not know. No proof where
 -- retention may have removed the record, or where a person has accepted the loss of this fence already.
-local function judge_record(call, state, stored, held)
+local function compare_record(call, state, stored, held)
   if (state and stored >= held) or held > 2 ^ 53 then
     return -- no server gives out more fences than that: somebody has typed it
   end
@@ -38,7 +38,7 @@ end
 -- server has given that fence out a second time. It comes also where others have claimed so much meanwhile that the
 -- mark was passed.
 -- A token that ends in "~" is of a read that was claimed while too few replicas answered: a failover may forget it.
-local function judge_attempt(call, fence, token)
+local function compare_attempt(call, fence, token)
   if string.sub(token, -1) == '~' then
     return
   end
@@ -47,5 +47,5 @@ local function judge_attempt(call, fence, token)
   if stored == held and got[3] ~= token then
     stored = held - 1
   end
-  judge_record(call, got[1], stored, held)
+  compare_record(call, got[1], stored, held)
 end

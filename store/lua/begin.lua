@@ -8,7 +8,7 @@
 --           Written also when it comes again, so that a WAIT behind it waits for this write.
 local got = fields(ARGV[1], 'state', 'fence', 'begun', 'cancel_requested', 'tool', 'attempt', 'token')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[7] ~= ARGV[3] then
-  judge_attempt(ARGV[1], ARGV[2], ARGV[3])
+  compare_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 elseif got[3] == '1' then
   redis.call('HSET', record_of(ARGV[1]), 'begun', 1)

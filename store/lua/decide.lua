@@ -20,7 +20,7 @@ local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
 local asked = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate') and got[2]
 if not got[1] then
   if (tonumber(ARGV[8]) or 0) > 0 then
-    judge_record(call, nil, 0, tonumber(ARGV[8])) -- it was shown under that fence
+    compare_record(call, nil, 0, tonumber(ARGV[8])) -- it was shown under that fence
   end
   return { 'gone' }
 elseif got[3] ~= ARGV[2] then

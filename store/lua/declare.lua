@@ -7,7 +7,7 @@
 -- INVARIANT written before the handler is entered, so that no recovery judges it by what an older tool declared.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'attempt', 'token', 'effect')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[5] ~= ARGV[3] then
-  judge_attempt(ARGV[1], ARGV[2], ARGV[3])
+  compare_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 end
 redis.call('HSET', record_of(ARGV[1]), 'effect', ARGV[4], 'begins', ARGV[5])

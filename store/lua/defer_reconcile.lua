@@ -3,7 +3,7 @@
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = least wait in ms, then per call: call key, fence, delivery token
--- RETURNS number of read-backs that wait
+-- RETURNS number of reconciles that wait
 -- INVARIANT no state changes here; only the attempt that left the call unknown is heard.
 local waiting = 0
 for i = 2, #ARGV, 3 do
@@ -12,7 +12,7 @@ for i = 2, #ARGV, 3 do
     redis.call('ZADD', root .. 'reconcile:' .. got[4], 'XX', 'GT', whole(now + tonumber(ARGV[1])), ARGV[i])
     waiting = waiting + 1
   else
-    judge_attempt(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+    compare_attempt(ARGV[i], ARGV[i + 1], ARGV[i + 2])
   end
 end
 return waiting

@@ -11,6 +11,6 @@ for i = 2, #ARGV, 3 do
   local got = fields(ARGV[i], 'state', 'fence')
   local held, stored = tonumber(ARGV[i + 2]), tonumber(got[2] or '0')
   local is_undone = got[1] and FINAL[ARGV[i + 1]] and got[1] ~= ARGV[i + 1]
-  judge_record(ARGV[i], got[1], is_undone and math.min(stored, held - 1) or stored, held)
+  compare_record(ARGV[i], got[1], is_undone and math.min(stored, held - 1) or stored, held)
 end
 return highest_fence(tonumber(ARGV[1]))

@@ -2,7 +2,7 @@
 -- interrupt: the worker itself gives up an attempt it has entered (drain, time limit); the effect decides.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, reason, worker, ms for which its handler may go on (no read-back before)
+-- ARGV    = call key, fence, delivery token, reason, worker, ms for which its handler may go on (no reconcile before)
 -- RETURNS {"queued" | "failed" | "unknown" | "cancelled"} what it has become | {"lost"}
 -- INVARIANT the same rule as for a lease that ran out; sent twice it answers the same.
 local call, fence = ARGV[1], ARGV[2]
@@ -11,7 +11,7 @@ local before = given_up(call, fence)
 if before then
   return { before }
 elseif got[1] ~= 'running' or got[2] ~= fence or got[3] ~= ARGV[3] then
-  judge_attempt(call, fence, ARGV[3])
+  compare_attempt(call, fence, ARGV[3])
   return { 'lost' }
 end
 if ARGV[6] == '0' then

@@ -6,7 +6,7 @@
 -- INVARIANT changes no state; only the holder of the fence reports.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'turn_key', 'token')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[5] ~= ARGV[3] then
-  judge_attempt(ARGV[1], ARGV[2], ARGV[3])
+  compare_attempt(ARGV[1], ARGV[2], ARGV[3])
   return 'lost'
 end
 redis.call('HSET', record_of(ARGV[1]), 'progress', ARGV[4], 'progress_message', ARGV[5])

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- reconcile: hand out one unknown call of these tools for its read-back; the asking itself is leased.
+-- reconcile: hand out one unknown call of these tools for its reconcile; the asking itself is leased.
 -- uses: ledger record_fields
 -- KEYS[1] = root of the namespace
--- ARGV    = lease of the asking in ms, the tools that can be read back
+-- ARGV    = lease of the asking in ms, the tools that can be reconciled
 -- RETURNS {} | {call key, fence, times asked before, fields by record.RUN_FIELDS, worker of the attempt,
 --          1 where its handler is known to have ended, ms for which the call has been unknown}
 -- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- reconcile_later: a read-back could not tell; ask again after a wait. Or it was too early to ask at all.
+-- reconcile_later: a reconcile could not tell; ask again after a wait. Or it was too early to ask at all.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
 -- ARGV    = call key, wait in ms, what was heard, "1" | "0" (nobody was asked: nothing is counted or noted)

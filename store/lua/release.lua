@@ -16,7 +16,7 @@ if before then
   return { 'released', before }
 elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
   if reason ~= REPLICAS then -- else a failover may have forgotten the claim, and that is no proof of anything
-    judge_attempt(call, fence, ARGV[3])
+    compare_attempt(call, fence, ARGV[3])
   end
   return { 'lost', got[1] or '' }
 end

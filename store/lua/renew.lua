@@ -12,7 +12,7 @@ for i = 2, #ARGV, 3 do
     redis.call('ZADD', root .. 'leases', whole(now + tonumber(ARGV[1])), ARGV[i])
     out[#out + 1] = got[3] == '1' and 'cancel' or 'kept'
   else
-    judge_attempt(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+    compare_attempt(ARGV[i], ARGV[i + 1], ARGV[i + 2])
     out[#out + 1] = 'lost'
   end
 end

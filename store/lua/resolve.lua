@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- resolve: say what became of an unknown call; by an operator, or by the tool's read-back. By an operator also what
+-- resolve: say what became of an unknown call; by an operator, or by the tool's `reconcile`. By an operator also what
 -- became of a call that is held since the store went back: he has compared, and it had run, or it never will.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace

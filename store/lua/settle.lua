@@ -25,7 +25,7 @@ local function keep_evidence()
 end
 
 if not from then
-  judge_attempt(call, fence, token)
+  compare_attempt(call, fence, token)
   local last = redis.call('LINDEX', evidence, -1)
   if not last or cjson.decode(last).fence ~= fence then
     keep_evidence() -- for whoever has to say what became of it, once it is submitted again
@@ -43,7 +43,7 @@ if same and from == to and (got[6] == me or to == 'unknown') then
   return { 'settled', from }
 end
 if not same then
-  judge_attempt(call, fence, token)
+  compare_attempt(call, fence, token)
 end
 if not (same and ROWS[from .. ' ' .. to]) then
   if got[7] ~= me .. '/' .. to then

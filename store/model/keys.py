@@ -13,7 +13,7 @@ namespace lie in one slot of a cluster.
 <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
 <ns>:pointer_scan      hash    queue -> border and time of the last scan for lost pointers
 <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
-<ns>:reconcile:<tool>   zset    unknown calls by the time of the next read-back
+<ns>:reconcile:<tool>   zset    unknown calls by the time of the next reconcile
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
 <ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue; for the limit
                                "replicas" mutating calls wait while too few replicas answer

@@ -174,8 +174,8 @@ class RecordFields:
     progress_message = _optional("progress", "no attempt told any", "taken")
     given_up = _text("_flow", "no run was given up")
     left = _number("interrupt settle", "no handler of an unknown call is known to have ended")
-    asked = _number("reconcile_later reconcile", "its read-back was not asked", "taken")
-    heard = _optional("reconcile_later", "its read-back has said nothing", "taken")
+    asked = _number("reconcile_later reconcile", "its reconcile was not asked", "taken")
+    heard = _optional("reconcile_later", "its reconcile has said nothing", "taken")
     # How it ended.
     result = _json("resolve settle", "it did not succeed, or forgotten", "secret taken")
     error = _json("_at_rest _flow _placement admission decide release resolve settle", "no attempt went wrong")

@@ -10,7 +10,7 @@ expired). Counters keep ``admitted = settled + open`` because each move changes 
 - Only a claim leads into running, and only under a new fence. What leaves running does so under that fence, or
   because the lease of that fence is gone.
 - ``unknown`` means: the handler was entered and nobody knows how it ended. No timer leads out of it: only the late
-  settle of the same fence, the tool's read-back, or an operator.
+  settle of the same fence, the tool's `reconcile`, or an operator.
 - held is left by resolve only where the store went back: the call may have run in moments that the store has lost.
 - Not in the table: conflict (`NotStored`). It is an answer to a submission, and changes no record.
 """
@@ -31,7 +31,7 @@ class State(StrEnum):
     RUNNING = "running"
     """Claimed under a fence whose lease is renewed. Moved on by the worker, or by recovery once the lease is gone."""
     UNKNOWN = "unknown"
-    """Entered, not known to have ended. Moved on by a late settle, a read-back or an operator; never by a timer."""
+    """Entered, not known to have ended. Moved on by a late settle, a reconcile or an operator; never by a timer."""
     SUCCEEDED = "succeeded"
     """Settled: the handler's value is stored."""
     FAILED = "failed"

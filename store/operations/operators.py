@@ -1,4 +1,4 @@
-"""What people may do to a call: cancel, approve, deny, resolve, retry. Also the word of a tool's read-back.
+"""What people may do to a call: cancel, approve, deny, resolve, retry. Also the word of a tool's reconcile.
 
 Each is a compare-and-set on the (state, fence) that was seen, with actor and reason for the history, and a request id
 whose answer is kept for a day: a repeated request is answered, not done again. Of two operators one wins, and the

@@ -1,4 +1,4 @@
-"""Mending what died, in bounded steps: expired leases, lost pointers, what time asks for, retention, read-backs.
+"""Mending what died, in bounded steps: expired leases, lost pointers, what time asks for, retention, reconciles.
 
 Each function is one script and may run in every worker at once: a step takes a bounded number of calls, and what
 one sweep has mended another does not find. `sweep` is the round that a worker makes; it never blocks new calls for
@@ -172,7 +172,7 @@ def reconcile(
 
 
 def reconcile_later(space: Namespace, call: str, *, wait_ms: int, heard: str, counts: bool = True) -> Invocation[bool]:
-    """A read-back could not tell; ask again after a wait. Where it was too early to ask at all, it does not count and
+    """A reconcile could not tell; ask again after a wait. Where it was too early to ask at all, it does not count and
     is no line of the history. False where the call is unknown no longer."""
     return Invocation(
         load("reconcile_later"), space.root, (call, wait_ms, heard, int(counts)), lambda reply: reply == 1

@@ -186,13 +186,13 @@ def _release(
 
 def interrupt(space: Namespace, run: Run, *, reason: str, inside_ms: int = 0) -> Invocation[str]:
     """Give up an attempt that was entered; by its effect the call becomes ``queued``, ``failed`` or ``unknown``, else
-    ``lost``. Where its handler is still at work, no read-back asks for `inside_ms`; see `defer_reconcile`."""
+    ``lost``. Where its handler is still at work, no reconcile asks for `inside_ms`; see `defer_reconcile`."""
     args = (*_who(run), reason, run.worker, inside_ms)
     return Invocation(load("interrupt"), space.root, args, lambda reply: reply[0].decode())
 
 
 def defer_reconcile(space: Namespace, runs: Sequence[Run], *, wait_ms: int) -> Invocation[int]:
-    """The handlers of these runs, which were given up, are still at work: their read-backs wait at least so long."""
+    """The handlers of these runs, which were given up, are still at work: their reconciles wait at least so long."""
     args: list[Arg] = [wait_ms]
     for run in runs:
         args += _who(run)

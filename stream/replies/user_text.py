@@ -25,7 +25,7 @@ _STATES: dict[State | None, MessageCode] = {
 }
 
 # Refusals because of wrong calls, not because somebody decided against them.
-_SLIPS = frozenset(
+_ARGUMENT_FAILURES = frozenset(
     {
         "invalid_arguments", "unknown_tool", "invalid_json", "not_an_object", "duplicate_key", "non_finite",
         "lone_surrogate", "too_deep", "too_large", "too_costly", "not_text", "unusable_name", "unusable_id",
@@ -101,7 +101,7 @@ def _call_code(outcome: Outcome) -> MessageCode:
 
 
 def _refusal_code(failure: str) -> MessageCode:
-    if failure in _SLIPS:
+    if failure in _ARGUMENT_FAILURES:
         return MessageCode.CALL_INVALID
     return MessageCode.CALL_DENIED if failure == "denied" else MessageCode.CALL_REFUSED
 

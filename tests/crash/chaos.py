@@ -203,7 +203,7 @@ class Chaos:
         return self._client.run(queries.stats(self._client.terms.space))
 
     def _is_at_rest(self) -> bool:
-        """Nothing moves; what can be read back has been."""
+        """Nothing moves; what can be reconciled has been."""
         counts = self._stats().counts
         moving = sum(counts.get(f"state:{state}", 0) for state in _TRANSIENT)
         return moving == 0 and counts.get("tool:unknown:reconcile", 0) == 0

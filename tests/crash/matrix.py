@@ -34,7 +34,7 @@ In each experiment a second call of the same tool had to wait for the first, in 
 also means: it went on afterwards (or waits, where the first is unknown); no lease, slot, lane or pointer was left
 behind; RQ's registries counted right; admitted = settled + open; and a repeated submission was answered from the store.
 
-- `begins` is a mutating tool that says `call.begin()` before its effect; `reconcile` one that can be read back.
+- `begins` is a mutating tool that says `call.begin()` before its effect; `reconcile` one that can be reconciled.
 - At `before_begin` every tool said `call.begin()`; only the one that has declared it is believed to have done nothing
   before. At `before_admit` and `after_admit_reply_lost` it is the harness that dies, and another repeats its turn.
 - In `in_recovery` a first worker had died behind the effect; what is listed happened to the one that was mending it.

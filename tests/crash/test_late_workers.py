@@ -30,11 +30,11 @@ def _stopped_before_entry(place: CrashSite, kind: str) -> tuple[str, Sprout]:
     return first, stopped
 
 
-def test_it_is_not_read_back_as_absent_while_it_may_go_on(place: CrashSite) -> None:
+def test_it_is_not_reconciled_as_absent_while_it_may_go_on(place: CrashSite) -> None:
     """faults 10: "not there" would be true, and the second run would have its effect beside this one's."""
     first, stopped = _stopped_before_entry(place, "again")
     waits = "is not known to be gone"
-    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its read-back waits")
+    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its reconcile waits")
     stopped.resume()
     wait_until(lambda: place.state(first) is State.FAILED, 30, "it says that it was not entered")
     stopped.drain()
@@ -71,16 +71,16 @@ def test_it_says_that_nothing_was_entered_where_nobody_else_could_know(place: Cr
     assert place.ledger.entries(first) == 0
 
 
-def test_it_does_not_enter_what_was_read_back_as_absent_and_ran_again(place: CrashSite) -> None:
-    """faults 10: ten minutes after the call became unknown, its read-back is asked although nobody knows of the other
+def test_it_does_not_enter_what_was_reconciled_as_absent_and_ran_again(place: CrashSite) -> None:
+    """faults 10: ten minutes after the call became unknown, its reconcile is asked although nobody knows of the other
     process: one of another host may never be known to be gone."""
     first, stopped = _stopped_before_entry(place, "again")
     waits = "is not known to be gone"
-    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its read-back waits")
+    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its reconcile waits")
     record = place.store.space.record(first)
     ten_minutes_ago = int(place.record(first).stored["changed_at"]) - GONE_AFTER_MS
     place.store.redis.hset(record, "changed_at", ten_minutes_ago)
-    wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "read back, and run again by the other one")
+    wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "reconciled, and run again by the other one")
     stopped.resume()
     stopped.drain()
 

@@ -1,4 +1,4 @@
-"""A read-back that cannot tell is asked again, each time after a longer wait, for as long as the call is unknown."""
+"""A reconcile that cannot tell is asked again, each time after a longer wait, for as long as the call is unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolonce.store.model.states import State
 from toolonce.worker import Registry
 
 
-def test_the_waits_between_read_backs_that_cannot_tell_grow(site: Site) -> None:
+def test_the_waits_between_reconciles_that_cannot_tell_grow(site: Site) -> None:
     asked: list[str] = []
     tools = Registry()
 

@@ -127,7 +127,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
             return known and not states & {State.QUEUED, State.RUNNING}
 
         wait_until(answered, 60, "all calls are at rest")
-        wait_until(lambda: batch.refresh()[7].state is State.FAILED, 30, "the unclear one is read back")
+        wait_until(lambda: batch.refresh()[7].state is State.FAILED, 30, "the unclear one is reconciled")
         again = _submit(client, keyring)
         keys = [outcome.key for outcome in again]
         shown = list(_command_lines(nursery, own_server, keys[:5]))

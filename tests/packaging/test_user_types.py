@@ -32,14 +32,14 @@ async def look(city: str) -> str:
 
 
 @create_invoice.reconcile
-def read_back(customer: str, cents: int = 0, *, call: Call) -> dict[str, int]:
+def reconcile(customer: str, cents: int = 0, *, call: Call) -> dict[str, int]:
     return {customer: cents}
 
 
 async def use() -> None:
     assert_type(create_invoice("acme", 5, call=call_for(create_invoice)), dict[str, int])
     assert_type(await look("Lisboa"), str)
-    assert_type(read_back("acme", call=call_for(create_invoice)), dict[str, int])
+    assert_type(reconcile("acme", call=call_for(create_invoice)), dict[str, int])
 
 
 dialect: Dialect = "openai-chat"

@@ -71,7 +71,7 @@ class Attempt:
         try:
             if ending:
                 self._note(self.session.settle_late(ending, raised=end.raised), ending)
-            elif self.run.effect is Effect.MUTATING:  # no news, but that it is at work no longer: it can be read back
+            elif self.run.effect is Effect.MUTATING:  # no news, but that it is at work no longer: it can be reconciled
                 self.session.settle_late(unknown(end), raised=end.raised)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)

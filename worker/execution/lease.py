@@ -92,7 +92,7 @@ class Leases(ThreadService):
         self._kept.discard(lease)
 
     def defer_reconcile(self, lease: LeaseHandle) -> None:
-        """Its run is given up while its handler is still at work: no read-back is to ask what it has done."""
+        """Its run is given up while its handler is still at work: no reconcile is to ask what it has done."""
         self._still_inside.add(lease)
         if lease.left:
             self._still_inside.discard(lease)

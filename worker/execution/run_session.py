@@ -229,7 +229,7 @@ class RunSession:
         self._context.leases.drop(self.lease)
 
     def stay_inside(self) -> None:
-        """Its handler was given up and is still at work: no read-back is to ask yet what it has done."""
+        """Its handler was given up and is still at work: no reconcile is to ask yet what it has done."""
         self._context.leases.defer_reconcile(self.lease)
 
     def left(self) -> None:

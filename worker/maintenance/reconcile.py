@@ -1,6 +1,6 @@
-"""Read-backs: unknown calls are settled by asking the tool's own ``reconcile`` whether the effect is there.
+"""Reconciles: unknown calls are settled by asking the tool's own ``reconcile`` whether the effect is there.
 
-Decides when to ask, what an answer means and how long to wait before asking again. A read-back only looks; it may be
+Decides when to ask, what an answer means and how long to wait before asking again. A reconcile only looks; it may be
 asked twice. Whatever one of them does concerns its own call: each is asked in a thread of its own, one at a time for
 each tool, and given up at its limit.
 """
@@ -36,14 +36,14 @@ _ASK_LEASE_MORE_MS = 5_000
 _RECONCILE = Operation.RECONCILE
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 1_000, 600_000
 GONE_AFTER_MS = 600_000
-"""A tool that runs again what its read-back does not find is not asked before the lost attempt's process is known to be
+"""A tool that runs again what its reconcile does not find is not asked before the lost attempt's process is known to be
 gone, but for this time at most: a process of another host, or one that hangs, is never known to be."""
 _LOOK_AGAIN_MS = 2_000
 Ask = Callable[[Ready, Run], End]
 
 
 class _ReconcileRun:
-    """One read-back in its thread. Its end and its limit race for the first word."""
+    """One reconcile in its thread. Its end and its limit race for the first word."""
 
     def __init__(self, found: ReconcileTask, limit: float) -> None:
         self.found = found
@@ -56,7 +56,7 @@ class _ReconcileRun:
 
 
 class ReconcileLoop(ThreadService):
-    """The read-backs of one worker."""
+    """The reconciles of one worker."""
 
     def __init__(self, context: WorkerContext, registry: Registry, ask: Ask, *, worker: str) -> None:
         super().__init__("toolonce-reconcile")
@@ -81,9 +81,9 @@ class ReconcileLoop(ThreadService):
                 while not self._ended and self._hand_out():
                     pass
             except StoreError as error:
-                _LOG.warning("read-backs wait for the store: %s", error)
+                _LOG.warning("reconciles wait for the store: %s", error)
             except Exception:
-                _LOG.exception("a round of read-backs failed; the next one tries again")
+                _LOG.exception("a round of reconciles failed; the next one tries again")
             self._bell.wait(_EVERY_S)
             self._bell.clear()
 
@@ -137,9 +137,9 @@ class ReconcileLoop(ThreadService):
         try:
             self._follow(asking)
         except StoreError as error:
-            _LOG.warning("the read-back of call %s could not be told to the store: %s", found.run.call, error)
+            _LOG.warning("the reconcile of call %s could not be told to the store: %s", found.run.call, error)
         except Exception:
-            _LOG.exception("the read-back of call %s failed; it is asked again", found.run.call)
+            _LOG.exception("the reconcile of call %s failed; it is asked again", found.run.call)
         if self._asked.get(name) is asking:
             del self._asked[name]
         self._bell.set()
@@ -166,7 +166,7 @@ class ReconcileLoop(ThreadService):
             ready = prepare(run, self._registry, self._keyring)
         except Exception as error:
             why = type(error).__name__ if run.secret else named(error)  # its text may repeat a secret
-            return End(Kind.RAISED, message=f"the read-back could not be run: {why}")
+            return End(Kind.RAISED, message=f"the reconcile could not be run: {why}")
         if isinstance(ready, Ready):
             return ready
         return End(Kind.RAISED, message="the call does not fit the tool of this worker")
@@ -180,21 +180,21 @@ class ReconcileLoop(ThreadService):
         if ready.tool.spec.rerun_absent:
             self._tell(run, retry(self._space, _seen(run), by, operation=_RECONCILE))
             return
-        failure = Failure("did_not_happen", f"read back: the effect did not happen{f': {why}' if why else ''}")
+        failure = Failure("did_not_happen", f"reconcile: the effect did not happen{f': {why}' if why else ''}")
         self._tell(run, resolve(self._space, _seen(run), failure, by, operation=_RECONCILE))
 
     def _later(self, found: ReconcileTask, heard: str) -> None:
         wait_ms = _wait_ms(found.asked)
         run = found.run
         _LOG.warning(
-            "call %s (%s) is still in doubt after read-back %d: %s; asked again in %d s",
+            "call %s (%s) is still in doubt after reconcile %d: %s; asked again in %d s",
             run.call, run.tool, found.asked + 1, visible(heard), wait_ms // 1000,
         )  # fmt: skip
         self._connection.run(reconcile_later(self._space, run.call, wait_ms=wait_ms, heard=heard))
 
     def _tell(self, run: Run, invocation: Any) -> None:
         done: Decision = self._connection.run(invocation)
-        _LOG.info("call %s was unknown; read back: %s %s", run.call, done.verdict, done.detail)
+        _LOG.info("call %s was unknown; reconcile: %s %s", run.call, done.verdict, done.detail)
 
     @property
     def _space(self) -> Any:

@@ -37,7 +37,7 @@ SIGN_OF_LIFE_S = 5.0
 RQ_SPARE_S = 60
 """What RQ adds to a worker's lifetime itself (3.0: BaseWorker.register_birth)."""
 IDENTITY_KEPT_S = 86_400
-"""How long it is known which process a worker was: longer than any read-back waits for it to be gone."""
+"""How long it is known which process a worker was: longer than any reconcile waits for it to be gone."""
 LISTEN_S = 0.5
 """One wait for a command of RQ's channel."""
 

@@ -93,7 +93,7 @@ class WorkerRow:
         return 0 < BEATS_MISSED * beat_s < self.heard_s
 
 
-def read_roster(connection: Connection) -> tuple[WorkerRow, ...]:
+def read_workers(connection: Connection) -> tuple[WorkerRow, ...]:
     """The workers of this namespace by name: those that have not signed off, for `LISTED_S` after their last sign of
     life. One that was killed is among them; see `WorkerRow.is_silent`.
 

@@ -3,7 +3,7 @@
 ToolonceError
   ToolError             a handler: it failed, finally; the outcome is stored and replayed
   NotStarted            a handler: nothing happened yet; it may run again, whatever its effect
-  DidNotHappen          a read-back: the effect is not there
+  DidNotHappen          a reconcile: the effect is not there
   WorkerError           the worker or its configuration
     BadTool             a tool's definition is wrong
     ToolsNotLoaded      the tools' module or registry cannot be loaded
@@ -58,7 +58,7 @@ class NotStarted(ToolonceError):
 
 
 class DidNotHappen(ToolonceError):
-    """A read-back has looked and is certain: the effect is not there, and will not come.
+    """A reconcile has looked and is certain: the effect is not there, and will not come.
 
     The attempt that left the call unknown may still be at work in a process that cannot be asked: paused, cut off, or
     with its request on the way. Say this only where what was looked at is final, for example after the key was voided

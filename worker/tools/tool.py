@@ -161,7 +161,7 @@ class Tool(Generic[P, R]):
         return bool(self.spec.secret or self.spec.secret_result)
 
     def reconcile(self, function: F) -> F:
-        """Declare the read-back: it takes the same arguments and ``call``, and looks whether the effect is there.
+        """Declare the reconcile: it takes the same arguments and ``call``, and looks whether the effect is there.
 
         It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or
         anything else where it cannot tell: then it is asked again, after 1 s and twice as long each time, up to ten

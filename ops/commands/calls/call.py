@@ -74,7 +74,7 @@ def _answer(found: Record) -> dict[str, object]:
     if found.fields.result and found.state == "succeeded":
         lines["result"] = render.json_line(masked(found.fields.result))
     if found.state == "unknown" and (heard := found.fields.heard):
-        lines["read-back"] = f"asked {found.fields.asked} times; the last: {heard}"
+        lines["reconcile"] = f"asked {found.fields.asked} times; the last: {heard}"
     if failure := found.failure:
         lines["error"] = f"{failure.code}: {failure.message}"
     if said := progress_of(found.fields):

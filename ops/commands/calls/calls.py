@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce calls                                    the newest calls of all states
-toolonce calls --state unknown                    the calls in doubt: each needs a person, or the tool's read-back
+toolonce calls --state unknown                    the calls in doubt: each needs a person, or the tool's `reconcile`
 toolonce calls --state failed --tool pay --since 1h --json
 toolonce calls --error timeout --worker host-7    failed there, with that word in the error
 """

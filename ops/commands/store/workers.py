@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from ....worker.runtime.worker_status import Report, WorkerRow, read_roster
+from ....worker.runtime.worker_status import Report, WorkerRow, read_workers
 from ...exit_codes import ExitCode
 from ...options.parser import add_json, command
 from ...options.settings import open_store
@@ -37,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
-        rows = read_roster(connection)
+        rows = read_workers(connection)
     if args.here:
         rows = tuple(row for row in rows if row.hostname == socket.gethostname())
     if args.json:

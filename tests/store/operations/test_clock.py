@@ -160,7 +160,7 @@ def test_a_lost_pointer_is_found_after_a_step_back(real_scene: Scene) -> None:
     assert real_scene.repush()["repushed"] == 1
 
 
-def test_an_unknown_call_is_read_back_after_a_step_back(real_scene: Scene) -> None:
+def test_an_unknown_call_is_reconciled_after_a_step_back(real_scene: Scene) -> None:
     """faults 24"""
     run = real_scene.start()
     real_scene.lose(run)

@@ -74,7 +74,7 @@ def test_a_call_that_is_held_for_another_reason_is_not_resolved(real_scene: Scen
     assert real_scene.state(call) is State.HELD
 
 
-def test_a_read_back_says_nothing_about_a_held_call(real_scene: Scene) -> None:
+def test_a_reconcile_says_nothing_about_a_held_call(real_scene: Scene) -> None:
     call = held_back(real_scene)
     word, seen = real_scene.word(), real_scene.seen(call)
     done = real_scene.run(operators.resolve(real_scene.space, seen, "1", word, operation=Operation.RECONCILE))

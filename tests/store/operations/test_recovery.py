@@ -249,7 +249,7 @@ def test_the_counters_keep_counting_what_was_forgotten(scene: Scene) -> None:
     assert scene.stats().counts["settled"] == 1
 
 
-def test_each_unknown_call_is_handed_out_for_read_back_to_one_sweeper_at_a_time(scene: Scene) -> None:
+def test_each_unknown_call_is_handed_out_to_reconcile_by_one_sweeper_at_a_time(scene: Scene) -> None:
     run = scene.start()
     scene.lose(run)
     asking = recovery.reconcile(scene.space, ["other", "pay"], lease_ms=1_000, worker="one")
@@ -263,7 +263,7 @@ def test_each_unknown_call_is_handed_out_for_read_back_to_one_sweeper_at_a_time(
     assert again.asked == 1
 
 
-def test_a_read_back_that_could_not_tell_is_asked_again_later_and_settled_calls_never(scene: Scene) -> None:
+def test_a_reconcile_that_could_not_tell_is_asked_again_later_and_settled_calls_never(scene: Scene) -> None:
     run = scene.start()
     scene.lose(run)
     assert scene.run(recovery.reconcile_later(scene.space, run.call, wait_ms=5_000, heard="no answer"))

@@ -140,7 +140,7 @@ def test_a_retry_asks_again_whether_it_is_a_repeat(scene: Scene) -> None:
     assert scene.take().call == second
 
 
-def test_a_read_back_that_lets_a_call_run_again_takes_its_approval_back(scene: Scene) -> None:
+def test_a_reconcile_that_lets_a_call_run_again_takes_its_approval_back(scene: Scene) -> None:
     """Faults 3: rerun_absent."""
     run = _approved_run(scene)
     scene.lose(run)

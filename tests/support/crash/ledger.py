@@ -57,7 +57,7 @@ class CrashLedger:
             )
 
     def has(self, idempotency_key: str) -> bool:
-        """What a read-back asks: is there an effect of this key?"""
+        """What a reconcile asks: is there an effect of this key?"""
         return self._number("SELECT count(*) FROM effects WHERE ikey = ?", idempotency_key) > 0
 
     def entries(self, call: str) -> int:

@@ -45,11 +45,11 @@ def deep(auth: dict[str, str]) -> str:
 
 @tools.tool(effect="mutating", secret="api_key", rerun_absent=False)
 def unclear(api_key: str) -> None:
-    """Leave its call unknown, to be read back."""
+    """Leave its call unknown, to be reconciled."""
     raise RuntimeError(f"no answer for {api_key}")
 
 
 @unclear.reconcile
 def was_it(api_key: str) -> None:
-    """Say it where the read-back says that it did not happen."""
+    """Say it where the reconcile finds that it did not happen."""
     raise DidNotHappen(f"nothing was booked with {api_key}")

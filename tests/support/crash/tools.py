@@ -21,7 +21,7 @@ from toolonce.worker.tools.tool import Handler, Tool
 
 VARIABLE = "TOOLONCE_CRASH_LEDGER"
 KINDS = ("read", "idempotent", "mutating", "begins", "reconcile")
-"""The tools' names; the last two are mutating, with ``call.begin()`` and with a read-back."""
+"""The tools' names; the last two are mutating, with ``call.begin()`` and with a reconcile."""
 
 
 def ledger() -> CrashLedger:
@@ -94,7 +94,7 @@ def reconcile(lane: str, how: How | None = None, *, call: Call) -> str:
 
 
 def again(lane: str, how: How | None = None, *, call: Call) -> str:
-    """Is run again where it is read back that it did not happen."""
+    """Is run again where the reconcile finds that it did not happen."""
     return _work(call, how)
 
 

@@ -87,7 +87,7 @@ def tries(key: str, way: str, pin: int) -> None:
 
 @tools.tool(effect="mutating", secret=("key", "pin"))
 def reconciles(key: str, way: str, pin: int) -> None:
-    """Leave it open, and say it in the read-back."""
+    """Leave it open, and say it in the reconcile."""
     raise RuntimeError(said(key, way))
 
 

@@ -88,7 +88,7 @@ def _states(index: Index) -> None:
         assert listed == index.in_state(state).keys(), f"the index of {state} disagrees with the records"
     assert all(state.is_settled for state in State if index.zset(f"tombs:{state}"))
     asked = {call for tool in index.named("reconcile:") for call in index.zset(f"reconcile:{tool}")}
-    assert asked == index.in_state("unknown").keys(), "every unknown call, and no other, awaits its read-back"
+    assert asked == index.in_state("unknown").keys(), "every unknown call, and no other, awaits its reconcile"
 
 
 def _counters(index: Index) -> None:

@@ -1,4 +1,4 @@
-"""Read-backs: an unknown call is settled by looking whether its effect is there."""
+"""Reconciles: an unknown call is settled by looking whether its effect is there."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_did_not_happen_is_run_again_only_where_the_tool_says_so(site: Site
     assert len(bank.booked) == 1
 
 
-def test_a_read_back_that_cannot_tell_is_asked_again_later(site: Site) -> None:
+def test_a_reconcile_that_cannot_tell_is_asked_again_later(site: Site) -> None:
     bank = Bank()
     bank.fails = 1
     with site.worker_here(bank.registry):
@@ -84,7 +84,7 @@ def test_a_read_back_that_cannot_tell_is_asked_again_later(site: Site) -> None:
     assert "TimeoutError: the bank is closed" in [event.get("reason") for event in record.history]
 
 
-def test_an_async_read_back_is_asked_too(site: Site) -> None:
+def test_an_async_reconcile_is_asked_too(site: Site) -> None:
     registry = Registry()
 
     @registry.tool
@@ -130,7 +130,7 @@ def test_nobody_asks_what_a_handler_did_that_is_still_at_work(site: Site, isolat
         key = site.submit("pay", amount=5)
         site.wait_for(key, State.UNKNOWN)
         sent = site.connection.command("TIME")[0]
-        wait_until(lambda: int(site.connection.command("TIME")[0]) >= int(sent) + 4, description="rounds of read-backs")
+        wait_until(lambda: int(site.connection.command("TIME")[0]) >= int(sent) + 4, description="rounds of reconciles")
         assert (site.state(key), asked) == (State.UNKNOWN, [])
         may_end.set()
         site.wait_for(key, State.SUCCEEDED)

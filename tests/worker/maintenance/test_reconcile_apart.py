@@ -64,7 +64,7 @@ def doubtful(tools: Registry, name: str, ask: Callable[[Call], Any], **options: 
 
 @pytest.mark.parametrize("bad", [hang, leave, begin, stop, interrupt])
 def test_one_bad_reconcile_does_not_keep_others_from_being_asked(site: Site, bad: Callable[[Call], Any]) -> None:
-    """faults 14: one that hung, exited or said begin ended all read-backs of its worker, silently."""
+    """faults 14: one that hung, exited or said begin ended all reconciles of its worker, silently."""
     tools = Registry()
     doubtful(tools, "bad", bad)
     doubtful(tools, "good", lambda call: "it is there")
@@ -173,7 +173,7 @@ def test_only_the_kernel_s_word_makes_a_process_known_to_be_gone() -> None:
     assert not is_gone("garbage")
 
 
-def test_a_call_that_may_run_again_is_not_read_back_before_its_worker_is_known_to_be_gone(site: Site) -> None:
+def test_a_call_that_may_run_again_is_not_reconciled_before_its_worker_is_known_to_be_gone(site: Site) -> None:
     """faults 10: a paused attempt would have its effect beside the second one's."""
     with site.worker(slots=1) as first:
         key = site.submit("put_again", what="x")
@@ -190,7 +190,7 @@ def test_a_call_that_may_run_again_is_not_read_back_before_its_worker_is_known_t
     assert (asked, site.ledger.count("put x"), record.stored["attempt"]) == (0, 1, "1")
 
 
-def test_a_call_that_may_run_again_is_read_back_once_its_worker_was_killed(site: Site) -> None:
+def test_a_call_that_may_run_again_is_reconciled_once_its_worker_was_killed(site: Site) -> None:
     """faults 10: the same host no longer has the process, so nothing of it can come any more."""
     with site.worker(slots=1) as first:
         key = site.submit("put_again", what="x")

@@ -23,7 +23,7 @@ from toolonce.worker.maintenance.fence_watermark import ConfirmedWatermark
 from toolonce.worker.runtime.preflight import check_start
 from toolonce.worker.runtime.process import Options, Process
 from toolonce.worker.runtime.signals import Signals
-from toolonce.worker.runtime.worker_status import read_roster
+from toolonce.worker.runtime.worker_status import read_workers
 
 
 def test_a_drain_takes_nothing_new_and_finishes_what_runs(site: Site) -> None:
@@ -108,7 +108,7 @@ def test_a_worker_shows_what_it_is_doing(site: Site) -> None:
         wait_until(lambda: site.ledger.count("put x"), description="the effect")
 
         row = wait_until(
-            lambda: next((row for row in read_roster(site.connection) if row.report and row.report.doing), None)
+            lambda: next((row for row in read_workers(site.connection) if row.report and row.report.doing), None)
         )
         site.ledger.open_gate("x")
         worker.terminate()
@@ -117,7 +117,7 @@ def test_a_worker_shows_what_it_is_doing(site: Site) -> None:
     assert row.report
     assert (row.pid, row.report.doing[0].call, row.report.doing[0].tool) == (worker.pid, key, "put_and_wait")
     assert row.report.slots == 4
-    assert read_roster(site.connection) == ()
+    assert read_workers(site.connection) == ()
 
 
 def test_starting_warns_when_stopping_waits_shorter_than_a_tool_may_run() -> None:

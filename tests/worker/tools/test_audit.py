@@ -136,7 +136,7 @@ def test_what_may_have_been_sent_is_not_called_unsent(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("forwards", [True, False])
-def test_it_says_what_running_again_after_a_read_back_can_do(forwards: bool) -> None:
+def test_it_says_what_running_again_after_a_reconcile_can_do(forwards: bool) -> None:
     """faults 10."""
     tools = Registry()
 

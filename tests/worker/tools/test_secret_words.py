@@ -1,4 +1,4 @@
-"""Secrets in words of the tool's author that are no handler's: a hook, a validator, a read-back."""
+"""Secrets in words of the tool's author that are no handler's: a hook, a validator, a reconcile."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_hook_and_a_validator_tell_no_secret(
     assert SECRET.encode() not in everything(own_server)
 
 
-def test_a_read_back_that_repeats_a_secret_stores_none(own_server: RealServer, own_site: Site) -> None:
+def test_a_reconcile_that_repeats_a_secret_stores_none(own_server: RealServer, own_site: Site) -> None:
     tools = Registry()
 
     @tools.tool(secret="api_key")

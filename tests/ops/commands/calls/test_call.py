@@ -23,15 +23,15 @@ def test_a_call_is_found_by_key_by_idempotency_key_and_by_first_digits(scene: Li
 
 def test_digits_that_fit_two_calls_name_none(scene: LiveScene, toolonce: CommandLine) -> None:
     key = scene.submit("a")
-    twin = key[:8] + "0" * 24
-    scene.live.redis.copy(f"{scene.space.root}call:{key}", f"{scene.space.root}call:{twin}")
-    scene.live.redis.zadd(f"{scene.space.root}in:queued", {twin: 1})
+    other = key[:8] + "0" * 24
+    scene.live.redis.copy(f"{scene.space.root}call:{key}", f"{scene.space.root}call:{other}")
+    scene.live.redis.zadd(f"{scene.space.root}in:queued", {other: 1})
 
     said = toolonce("call", key[:8])
 
     assert said.code == 2
     assert key in said.err
-    assert twin in said.err
+    assert other in said.err
 
 
 @pytest.mark.parametrize(("typed", "code"), [("abc", 2), ("not-hex", 2), ("0" * 32, 1), ("0" * 8, 1)])

@@ -16,7 +16,7 @@ from toolonce.ops.health.findings import Finding
 from toolonce.ops.health.health_snapshot import take
 from toolonce.store.operations.tools import publish
 from toolonce.worker.runtime.registration import SIGN_OF_LIFE_S
-from toolonce.worker.runtime.worker_status import BEATS_MISSED, LISTED_S, read_roster
+from toolonce.worker.runtime.worker_status import BEATS_MISSED, LISTED_S, read_workers
 
 
 def found(site: Site) -> dict[str, Finding]:
@@ -25,7 +25,7 @@ def found(site: Site) -> dict[str, Finding]:
 
 def let_pass(site: Site, seconds: float) -> None:
     """As if so much time had passed without a sign of life: the registration's own time is moved."""
-    [row] = read_roster(site.connection)
+    [row] = read_workers(site.connection)
     key = site.connection.space.rq_worker(row.name)
     site.connection.command("PEXPIRE", key, int(site.connection.command("PTTL", key)) - round(seconds * 1000))
 
@@ -42,7 +42,7 @@ def test_a_killed_or_frozen_worker_is_silent_after_seconds_and_counts_for_nobody
             worker.wait()
         let_pass(site, BEATS_MISSED * SIGN_OF_LIFE_S + 1)
 
-        [row] = read_roster(site.connection)
+        [row] = read_workers(site.connection)
         assert (row.is_silent, as_json(row)["silent"], row.pid) == (True, True, worker.pid)
         assert BEATS_MISSED * SIGN_OF_LIFE_S < row.heard_s < LISTED_S
         said = found(site)
@@ -50,19 +50,19 @@ def test_a_killed_or_frozen_worker_is_silent_after_seconds_and_counts_for_nobody
         assert {"no_worker"} <= said.keys()
         if how is signal.SIGSTOP:
             worker.signal(signal.SIGCONT)
-            wait_until(lambda: not read_roster(site.connection)[0].is_silent, description="it beats again")
+            wait_until(lambda: not read_workers(site.connection)[0].is_silent, description="it beats again")
             assert "no_worker" not in found(site)
 
 
 def test_a_machine_whose_clock_is_wrong_is_not_silent_for_it(site: Site) -> None:
     """Faults 17: two machines' clocks must not decide it."""
     with site.worker():
-        [row] = read_roster(site.connection)
+        [row] = read_workers(site.connection)
         site.connection.command(
             "HSET", site.connection.space.rq_worker(row.name), "last_heartbeat", "2001-01-01T00:00:00.000000Z"
         )
 
-        [row] = read_roster(site.connection)
+        [row] = read_workers(site.connection)
         assert not row.is_silent
         assert row.heard_s < LISTED_S / 2
 
@@ -78,7 +78,7 @@ def test_a_container_sees_its_own_worker_and_not_that_of_another(site: Site) -> 
     assert not healthy()
     with site.worker() as worker:
         assert healthy()
-        [row] = read_roster(site.connection)
+        [row] = read_workers(site.connection)
         site.connection.command("HSET", site.connection.space.rq_worker(row.name), "hostname", "another")
         assert not healthy()
         site.connection.command("HSET", site.connection.space.rq_worker(row.name), "hostname", row.hostname)
