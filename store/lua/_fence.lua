@@ -1,4 +1,4 @@
--- Prelude: the fence as a high-water mark. A process that has seen a higher fence than this server knows proves that the
+-- Prelude: the fence as a watermark. A process that has seen a higher fence than this server knows proves that the
 -- server has lost writes: the flag then stands, and mutating calls are held, until a person accepts the loss. The first
 -- proof stands; later ones add nothing.
 local function flag_step_back(seen, known, why)

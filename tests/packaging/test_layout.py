@@ -84,6 +84,20 @@ def test_what_every_machine_has_is_no_trace(line: str) -> None:
     assert not list(traces_in(line))
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["def lin" + "ger(", "class Read" + "Backs:", "worker/high" + "_water.py", "_HIGH" + "_WATER", "_still" + "_mine()",
+     "the tool's read" + "-back", "class WorkerDe" + "sk:", "Read" + "-backs are"],
+)  # fmt: skip
+def test_a_name_that_was_given_up_is_found(line: str) -> None:
+    assert list(traces_in(line))
+
+
+@pytest.mark.parametrize("line", ["lingering", "it reads back equal", "a helpdesk", "shepherd", "ask later"])
+def test_what_only_resembles_a_name_that_was_given_up_is_left_alone(line: str) -> None:
+    assert not list(traces_in(line))
+
+
 FOLDERS = sorted({path.parent for path in MODULES})
 
 

@@ -59,7 +59,7 @@ def test_the_order_of_members_has_no_influence_at_any_depth(value: Any, chance: 
 
 
 @given(JSON)
-def test_the_canonical_form_reads_back_as_the_same_value(value: Any) -> None:
+def test_the_canonical_form_is_read_as_the_same_value(value: Any) -> None:
     assert meaning(json.loads(canonical(value))) == meaning(value)
 
 

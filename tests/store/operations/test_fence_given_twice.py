@@ -1,6 +1,6 @@
 """A server that has lost writes gives a fence out a second time: the attempts are still told apart.
 
-That is the common loss: a failover drops the last claims only, and others claim at once, so that the high-water mark
+That is the common loss: a failover drops the last claims only, and others claim at once, so that the watermark
 is passed before anyone compares it.
 """
 
