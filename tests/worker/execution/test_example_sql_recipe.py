@@ -46,7 +46,7 @@ def test_the_recipe_shows_itself_when_it_is_run() -> None:
         assert example.wait() == 0
 
 
-def test_a_recipe_that_is_that_is_terminated_leaves_no_worker_behind() -> None:
+def test_a_recipe_that_is_terminated_leaves_no_worker_behind() -> None:
     def workers() -> list[str]:
         return [command for command in leftover_processes().values() if "sql_recipe:tools" in command]
 
