@@ -6,6 +6,7 @@ Decides how a dialect is found when none was named and how a stream is told from
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -63,7 +64,20 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, t
 
 def is_document(body: bytes) -> bool:
     """Is this one JSON document, and no stream of events?"""
-    return body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    text = body.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return text.startswith(b"{") and not _is_lines_of_json(text)
+
+
+def _is_lines_of_json(text: bytes) -> bool:
+    """Whether the first line is a whole JSON object and more follows: a stream of one object a line."""
+    first, _, rest = text.partition(b"\n")
+    if not rest.strip():
+        return False
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
