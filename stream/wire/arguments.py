@@ -22,7 +22,6 @@ from .limits import DEFAULT_LIMITS, TurnLimits
 _REASONS = ("invalid_json", "too_deep", "too_large", "not_an_object", "duplicate_key", "non_finite", "lone_surrogate")
 # The smallest limit that `sys.set_int_max_str_digits` accepts.
 _LEAST_DIGITS = 640
-_LONGEST_NULL = 64
 
 _WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what was JSON has no cycles
 # A value that JSON cannot hold is written as the name of its type: its repr would differ from process to process.
@@ -82,12 +81,12 @@ def _are_texts(pieces: list[Any]) -> bool:
 
 
 def decode_text(text: str, limits: TurnLimits) -> DecodedArguments:
-    """Judge a JSON text. Raises as ``decode_pieces``.
+    """Decode a JSON text. Raises as ``decode_pieces``.
 
     ``null`` stands for no arguments: real servers write it for a tool without parameters, and it carries nothing that
     could be half of something.
     """
-    if not text or (len(text) < _LONGEST_NULL and text.strip(" \t\r\n") == "null"):
+    if not text:
         return DecodedArguments({}, "")
     try:
         value = read_json(text, limits.nesting, limits.digits)
@@ -97,6 +96,8 @@ def decode_text(text: str, limits: TurnLimits) -> DecodedArguments:
         raise Unusable("two objects in one argument text") from None
     except NotJson:
         return DecodedArguments(None, text, "invalid_json")
+    if value is None:
+        return DecodedArguments({}, "")
     reason = _fault(value, limits)
     return DecodedArguments(None, text, reason) if reason else DecodedArguments(value, text)
 

@@ -35,6 +35,7 @@ class ChatCalls:
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}  # the latest call with that index
         self._by_id: dict[str, _Slot] = {}
+        self._indexed = False  # some entry so far had an index
         self._legacy: OpenCall | None = None
 
     @property
@@ -132,6 +133,7 @@ class ChatCalls:
             if known or not (name or not self._slots):
                 return known or self._going_on()
             return self._open(entry, tag)
+        self._indexed = True
         current = self._by_index.get(index)
         if current is None:
             return self._at_new_index(entry, tag, named=bool(call_id or name))
@@ -145,8 +147,9 @@ class ChatCalls:
         return self._only()
 
     def _going_on(self) -> _Slot | None:
-        """The call that a fragment without any identity goes on with: the last one, where no call has a number."""
-        return self._only() if self._by_index else self._slots[-1]
+        """The call of a fragment without any identity: the last one, as long as no entry had an index. Otherwise the
+        last one would be a guess, and arguments of the wrong call may still parse."""
+        return self._only() if self._indexed else self._slots[-1]
 
     def _only(self) -> _Slot | None:
         if len(self._slots) == 1:

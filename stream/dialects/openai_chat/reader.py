@@ -111,6 +111,8 @@ class ChatReader(DialectReader):
     def _choice(self, choice: Frame, member: str) -> None:
         if error := error_in(choice):
             self.turn.fail(error)
+        if choice.get("text") and _is_text_completion(choice):
+            self.turn.violate("a text completion, not a chat turn")
         self._spoke |= isinstance(choice.get(member), dict)
         self._message(mapping(choice.get(member)), whole=member == "message")
         reason = choice.get("finish_reason")
@@ -161,4 +163,9 @@ def detect(kind: str, frame: Frame) -> bool:
     if "choices" not in frame:
         return str(frame.get("object")).startswith("chat.completion")
     choices = mappings(frame["choices"])
-    return frame.get("object") != "text_completion" and not any("text" in choice for choice in choices)
+    return frame.get("object") != "text_completion" and not any(map(_is_text_completion, choices))
+
+
+def _is_text_completion(choice: Frame) -> bool:
+    """Whether a choice is of the older completions interface, which knows no calls; the policy's "Guessing"."""
+    return "text" in choice and "delta" not in choice and "message" not in choice

@@ -23,12 +23,12 @@ def decoded(dialect: Dialect, *frames: Frame | bytes, broken: bool = False) -> T
     return decoder.abort() if broken else decoder.eof()
 
 
-def in_all_pieces(dialect: Dialect, data: bytes, *, broken: bool = False) -> TurnResult:
+def in_all_pieces(dialect: Dialect, data: bytes, *, broken: bool = False, **options: Any) -> TurnResult:
     """The result of a stream, which is the same in one piece, byte by byte and in pieces of any size."""
     ways = [[data], single_bytes(data), random_pieces(data, seed=dialect)]
     results = []
     for pieces in ways:
-        decoder = TurnDecoder(dialect)
+        decoder = TurnDecoder(dialect, **options)
         for piece in pieces:
             decoder.feed(piece)
         results.append(decoder.abort() if broken else decoder.eof())
