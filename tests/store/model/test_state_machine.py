@@ -58,6 +58,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.excused: set[str] = set()
         self.spoken: set[str] = set()
         self.submitted = 0
+        self.follows: dict[str, str] = {}
 
     def teardown(self) -> None:
         self.come_to_rest()
@@ -82,7 +83,9 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(target=calls, first=calls)
     def submit_follower(self, first: str) -> str:
         self.submitted += 1
-        return self.scene.submit(f"call-{self.submitted}", of=TOOLS["pay"], predecessors=(first,))
+        follower = self.scene.submit(f"call-{self.submitted}", of=TOOLS["pay"], predecessors=(first,))
+        self.follows[follower] = first
+        return follower
 
     @rule(target=runs, at=st.integers(0, 3), again=st.booleans())
     def take(self, at: int, again: bool) -> Any:
@@ -256,7 +259,9 @@ class StoreMachine(RuleBasedStateMachine):
         for call in stuck:
             record = self.scene.record(call)
             assert (record.state, record.fields.reason) == (State.HELD, "order"), record
-            assert self.stands_behind_unknown(record.stored["lanes"])
+            ahead = self.follows.get(call)
+            waits = self.stands_behind_unknown(record.stored["lanes"]) if ahead is None else ahead in stuck
+            assert waits or (ahead is not None and self.states[ahead] is State.UNKNOWN)
 
     def stands_behind_unknown(self, lane: str) -> bool:
         """A lane stops at an unknown call until somebody says what became of it."""
