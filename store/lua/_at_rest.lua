@@ -57,8 +57,8 @@ local function told_marks(stored, may_have, argument_errors)
 end
 
 -- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
--- {stream, position, id, reply id} as JSON: one call may stand in several entries, under other ids and places in each. (Records
--- of 0.1.0 hold the stream's name alone.)
+-- {stream, position, id, reply id} as JSON: one call may stand in several entries, under other ids and places in each.
+-- (Records of 0.1.0 hold the stream's name alone.)
 local function tell_harness(call, asking)
   each(asking, function(line)
     local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id', 'may_have_run',

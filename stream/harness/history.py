@@ -109,8 +109,7 @@ def assistant_messages(
 
 def chosen_ids(turn: TurnResult, outcomes: Iterable[Outcome]) -> tuple[str | None, ...]:
     """The id that admission chose for each call, in call order; None where the call's own id is sent. Equal ids of a
-    turn
-    are distinguished by their order."""
+    turn are distinguished by their order."""
     ordered = sorted(outcomes, key=lambda outcome: outcome.position)
     refs = references([outcome.call_id for outcome in ordered])
     found = dict(zip(refs, [outcome.reply_id for outcome in ordered], strict=True))

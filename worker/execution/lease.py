@@ -22,7 +22,7 @@ from .service import ThreadService
 
 _LOG = logging.getLogger("toolonce.worker")
 _BATCH = 500
-"""Leases in one script: it leases the server for about a millisecond."""
+"""Leases in one script: it keeps the server busy for about a millisecond."""
 HEARD_S = 1.5
 """Longest time between two renewals: a stop is heard within two seconds, also where its announcement is lost."""
 _AT_ONCE = Patience(reply=1.0, total=1.0)

@@ -123,7 +123,7 @@ class Tool(Generic[P, R]):
 
     Attributes:
         spec: what is published about it.
-        reconcile: the function given to `reconcile`, or None.
+        reconciler: the function given to `reconcile`, or None.
         home: the registry that it was made in, or first given to; its hook goes with the tool.
     """
 
