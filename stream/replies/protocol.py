@@ -6,7 +6,7 @@ which ids are accepted. It must not know states, failures and other dialects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -59,10 +59,32 @@ def with_ids(items: Sequence[Message], ids: Ids, *, types: Collection[str], fiel
     Raises:
         ValueError: the number of calls in the items is not that of the ids.
     """
-    calls = [item for item in items if item.get("type") in types]
+    return rename_calls(items, ids, lambda item: item.get("type") in types, lambda item, sent: item | {field: sent})
+
+
+def rename_calls(
+    items: Sequence[Message],
+    ids: Ids,
+    is_call: Callable[[Message], bool],
+    rename: Callable[[Message, str | None], Message],
+) -> list[Message]:
+    """The same for a dialect whose calls are told otherwise: `rename` puts an id into one of them.
+
+    Raises:
+        ValueError: as for `with_ids`.
+    """
     if not ids:
         return list(items)
-    if len(calls) != len(ids):
-        raise ValueError(f"the turn has {len(ids)} calls, but its items contain {len(calls)}")
+    count = sum(map(is_call, items))
+    if count != len(ids):
+        raise ValueError(f"the turn has {len(ids)} calls, but its items contain {count}")
     left = iter(ids)
-    return [item | {field: next(left)} if item.get("type") in types else item for item in items]
+    return [rename(item, next(left)) if is_call(item) else item for item in items]
+
+
+def with_tool_call_ids(message: Message, ids: Ids) -> Message:
+    """A chat message, the entries of its ``tool_calls`` under the ids to send; unchanged where it has none."""
+    if not message.get("tool_calls"):
+        return message
+    calls = [call | {"id": call_id} for call, call_id in zip(message["tool_calls"], ids, strict=True)]
+    return message | {"tool_calls": calls}

@@ -15,7 +15,7 @@ from typing import Any
 from ....store.model.parts import FilePart, ImagePart, JsonPart, Part, TextPart
 from ...replies.answers import CallReply, text_of
 from ...replies.call_ids import IdRule
-from ...replies.protocol import Ids, Message, WrittenCall
+from ...replies.protocol import Ids, Message, WrittenCall, rename_calls
 
 IDS = IdRule(max_length=64, pattern=re.compile(r"[a-zA-Z0-9_.:-]+"))
 
@@ -30,11 +30,7 @@ _DEEPEST = 32
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
-    calls = [item for item in items if _is_call(item)]
-    if ids and len(calls) != len(ids):
-        raise ValueError(f"the turn has {len(ids)} calls, but its items contain {len(calls)}")
-    left = iter(ids)
-    content = [_under(item, next(left)) if ids and _is_call(item) else item for item in items]
+    content = rename_calls(items, ids, _is_call, _under)
     return [{"role": "assistant", "content": content}] if content else []
 
 

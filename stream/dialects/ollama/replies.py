@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from ...replies.answers import CallReply
 from ...replies.call_ids import IdRule
-from ...replies.protocol import Ids, Message, WrittenCall
+from ...replies.protocol import Ids, Message, WrittenCall, with_tool_call_ids
 
 # Servers before autumn 2025 send no ids, pass over those that they get, and pair by name and order.
 IDS = IdRule()
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
-    return [_with_ids(message, ids) for message in items]
+    return [with_tool_call_ids(message, ids) for message in items]
 
 
 def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
@@ -32,13 +32,6 @@ def results(answers: Sequence[CallReply]) -> list[Message]:
         {"role": "tool", "tool_name": answer.tool, "content": answer.text, "tool_call_id": answer.call_id}
         for answer in answers
     ]
-
-
-def _with_ids(message: Message, ids: Ids) -> Message:
-    if not message.get("tool_calls"):
-        return message
-    calls = [call | {"id": call_id} for call, call_id in zip(message["tool_calls"], ids, strict=True)]
-    return message | {"tool_calls": calls}
 
 
 def _call(call: WrittenCall) -> Message:
