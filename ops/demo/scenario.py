@@ -18,10 +18,11 @@ from ...store.model.outcomes import Outcome
 from ...store.model.states import State
 from ...store.operations.queries import stats
 from ...stream.decoding.decoder import TurnDecoder
+from ...stream.decoding.detect import is_document
 from ...stream.harness.batch import Batch
 from ...stream.turns.drafts import ArgumentsDraft, CallDropped, CallOpened, Draft
 from ...stream.turns.turn import Dialect, TurnResult
-from ..options.inputs import decode, is_document
+from ..options.inputs import decode
 from ..views import outcome_view
 from .environment import Environment
 from .live_table import LiveTable

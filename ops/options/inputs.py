@@ -6,12 +6,11 @@ Decides how a dialect is found when none was named and how a stream is told from
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from ...stream.decoding.decoder import TurnDecoder
-from ...stream.decoding.detect import detect_dialect
+from ...stream.decoding.detect import detect_dialect, is_document
 from ...stream.decoding.whole_body import decode_body
 from ...stream.dialects.table import spec_of
 from ...stream.harness.calls_json import calls_from_json
@@ -60,24 +59,6 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, t
     decoder = TurnDecoder(chosen, max_tokens=max_tokens, trust_done=trust_done)
     decoder.feed(body)
     return decoder.eof()
-
-
-def is_document(body: bytes) -> bool:
-    """Is this one JSON document, and no stream of events?"""
-    text = body.lstrip(b"\xef\xbb\xbf \t\r\n")
-    return text.startswith(b"{") and not _is_lines_of_json(text)
-
-
-def _is_lines_of_json(text: bytes) -> bool:
-    """Whether the first line is a whole JSON object and more follows: a stream of one object a line."""
-    first, _, rest = text.partition(b"\n")
-    if not rest.strip():
-        return False
-    try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:

@@ -18,7 +18,7 @@ from ..turns.reader import Frame
 from ..turns.turn import Dialect, TurnResult
 from ..turns.turn_builder import OpenTurn
 from ..turns.verdict import decide_turn
-from ..wire.frames import BadFrame, error_event, error_in, parse_frame, stray_error
+from ..wire.frames import BadFrame, error_event, error_in, is_json, parse_frame, stray_error
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, TurnLimits
 from .detect import LOOK_AT, detect_dialect
@@ -191,7 +191,7 @@ class TurnDecoder:
         """End the framing. A last event without its blank line counts only if its data is complete JSON."""
         try:
             for name, data, damaged in self._framing.end():
-                if _is_whole(data, self._turn.limits):
+                if data.strip() == b"[DONE]" or is_json(data, self._turn.limits):
                     self._event(name, data, damaged)
         except LimitPassed as passed:
             self._turn.limit = passed.args[0]
@@ -278,16 +278,6 @@ class TurnDecoder:
         if self._recorder:
             self._recorder.close(self._result, broken=broken)
         return self._result
-
-
-def _is_whole(data: bytes, limits: TurnLimits) -> bool:
-    if data.strip() == b"[DONE]":
-        return True
-    try:
-        parse_frame(data, limits)
-    except BadFrame:
-        return False
-    return True
 
 
 def _open_recorder(record: str | PathLike[str] | None, dialect: Dialect) -> Recorder | None:

@@ -11,9 +11,10 @@ from typing import Any
 from ..dialects.table import TABLE, dialect_of
 from ..turns.errors import UnknownDialect
 from ..turns.turn import DIALECTS, Dialect
-from ..wire.frames import BadFrame, parse_frame
-from ..wire.framing import Framing, WireEvent
-from ..wire.limits import LimitPassed, TurnLimits
+from ..wire.frames import BadFrame, is_json, parse_frame
+from ..wire.framing import BOM, Framing, WireEvent
+from ..wire.limits import DEFAULT_LIMITS, LimitPassed, TurnLimits
+from ..wire.sse import repaired
 
 # Frames that are tried: the first one is distinctive, unless some pings come before it.
 LOOK_AT = 64
@@ -31,11 +32,17 @@ def detect_dialect(data: bytes) -> Dialect:
     raise UnknownDialect(f"no dialect could be detected; name one of {', '.join(DIALECTS)}")
 
 
+def is_document(data: bytes) -> bool:
+    """Whether this is one JSON object (perhaps a broken one), and neither a stream of events nor an object a line."""
+    text = data.lstrip(BOM + b" \t\r\n")
+    first, _, rest = text.partition(b"\n")
+    return text.startswith(b"{") and not (rest.strip() and is_json(repaired(first), DEFAULT_LIMITS))
+
+
 def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     limits = TurnLimits()
-    document = data.removeprefix(b"\xef\xbb\xbf")
-    if document.lstrip().startswith(b"{") and _is_json(document, limits):
-        events = [(b"", document, False)]
+    if is_document(data):
+        events = [(b"", data.removeprefix(BOM), False)]
     else:
         framings = dict.fromkeys(row.framing for row in TABLE.values())
         events = [event for framing in framings for event in _events(framing(limits), data)]
@@ -46,15 +53,6 @@ def _frames(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         if isinstance(frame, dict):
             yield name.decode(), frame
-
-
-def _is_json(data: bytes, limits: TurnLimits) -> bool:
-    """Whether this is one JSON document, and not a line of JSON for each event."""
-    try:
-        parse_frame(data, limits)
-    except (BadFrame, UnicodeDecodeError):
-        return False
-    return True
 
 
 def _events(framing: Framing, data: bytes) -> list[WireEvent]:

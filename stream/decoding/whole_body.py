@@ -12,6 +12,7 @@ from ..turns.turn import Dialect, TurnResult
 from ..turns.turn_builder import OpenTurn
 from ..turns.verdict import decide_turn
 from ..wire.frames import BadFrame, error_in, parse_frame
+from ..wire.framing import BOM
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, TurnLimits
 from .parsed import json_of
@@ -55,7 +56,7 @@ def _read(reader: DialectReader, body: bytes) -> None:
         turn.bad_utf8 = True
         body = body.decode("utf-8", "replace").encode()  # it may still hold an error
     try:
-        document = parse_frame(body.removeprefix(b"\xef\xbb\xbf"), turn.limits)
+        document = parse_frame(body.removeprefix(BOM), turn.limits)
     except BadFrame:
         document = None
     if error := error_in(document):

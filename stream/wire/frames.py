@@ -67,6 +67,15 @@ def _marked(value: Any) -> Any:
     return Repeated(value) if isinstance(value, dict) and _repeats(value) else value
 
 
+def is_json(data: bytes, limits: TurnLimits) -> bool:
+    """Whether this is one complete JSON value."""
+    try:
+        parse_frame(data, limits)
+    except (BadFrame, UnicodeDecodeError):
+        return False
+    return True
+
+
 def _repeats(frame: dict[str, Any]) -> bool:
     """Whether an object of the frame, outside of arguments, has a duplicate key."""
     level: list[Any] = [frame]

@@ -11,6 +11,9 @@ from typing import Protocol
 # Event name (empty where there is none), data, and whether some bytes were not UTF-8 (replaced by U+FFFD in the data).
 WireEvent = tuple[bytes, bytes, bool]
 
+# The byte order mark; one at the start of a response means nothing.
+BOM = b"\xef\xbb\xbf"
+
 
 class Framing(Protocol):
     """Splits the bytes of one response into events.

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from .framing import Framing, WireEvent
+from .framing import BOM, Framing, WireEvent
 from .limits import LimitPassed, TurnLimits
 from .sse import SseReader, repaired
 
-_BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
 _BLANK = re.compile(rb"[ \t\r\n]*")
 # Up to the next brace outside of strings, or up to a string that does not end here.
@@ -191,8 +190,8 @@ class ArrayOrEvents:
         if self._chosen is not None:
             return self._chosen.feed(chunk)
         self._head += chunk
-        first = self._head.removeprefix(_BOM).lstrip(_BLANKS)
-        if _BOM.startswith(self._head):
+        first = self._head.removeprefix(BOM).lstrip(_BLANKS)
+        if BOM.startswith(self._head):
             return ()  # a part of the mark: nothing is told yet
         if not first:
             self._head = _shortened(self._head)
@@ -220,6 +219,6 @@ class ArrayOrEvents:
 
 def _shortened(head: bytes) -> bytes:
     """Blanks that mean the same to both framings: the mark, whether a line ended, and the last blank."""
-    mark = _BOM if head.startswith(_BOM) else b""
+    mark = BOM if head.startswith(BOM) else b""
     blanks = head[len(mark) :]
     return mark + (b"\n" if b"\n" in blanks or b"\r" in blanks else b"") + blanks[-1:]

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .framing import WireEvent
+from .framing import BOM, WireEvent
 from .limits import LimitPassed, TurnLimits
 from .sse import repaired
-
-_BOM = b"\xef\xbb\xbf"
 
 
 class NdjsonReader:
@@ -62,7 +60,7 @@ class NdjsonReader:
         self._pieces, self._held = [], 0
         if not self._started:
             self._started = bool(line)
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM)
         line = line.strip(b" \t\r")
         if line:
             whole = repaired(line)

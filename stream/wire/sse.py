@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .framing import WireEvent
+from .framing import BOM, WireEvent
 from .limits import LimitPassed, TurnLimits
 
-_BOM = b"\xef\xbb\xbf"
 _SILENT_FIELDS = frozenset({b"id", b"retry"})
 
 
@@ -109,7 +108,7 @@ class SseReader:
         if self._started:
             return block
         self._started = True
-        return block.removeprefix(_BOM)
+        return block.removeprefix(BOM)
 
     def _repaired(self, line: bytes) -> bytes:
         whole = repaired(line)
