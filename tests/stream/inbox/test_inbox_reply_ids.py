@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.stream.harness import Bench
 from tests.support.stream.inbox import Inbox
-from toolonce.stream.inbox.consumer import Consumer
-
-
-@pytest.fixture
-def box(bench: Bench) -> Iterator[Inbox]:
-    box = Inbox(bench)
-    consumer = Consumer(bench.store.connection, name="one")
-    box.step = lambda: consumer.step(0.01)  # type: ignore[attr-defined]
-    yield box
-    consumer.close()
 
 
 def submit(box: Inbox, turn: str, number: int, **more: Any) -> str:

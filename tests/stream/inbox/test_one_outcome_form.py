@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.processes.command_line import CommandLine
-from tests.support.stream.harness import Bench
 from tests.support.stream.inbox import Inbox
 from toolonce.store.model.states import State
-from toolonce.stream.inbox.consumer import Consumer
 
 JSON_TEXTS = ("result", "error", "marks")
 ONLY_ASKED = {"turn", "idempotency_key", "replayed", "attempt"}
 """What a harness that reads its inbox knows or does not need."""
-
-
-@pytest.fixture
-def box(bench: Bench) -> Iterator[Inbox]:
-    box = Inbox(bench)
-    consumer = Consumer(bench.store.connection, name="one")
-    box.step = lambda: consumer.step(0.01)  # type: ignore[attr-defined]
-    yield box
-    consumer.close()
 
 
 def read(fields: dict[str, str]) -> dict[str, Any]:

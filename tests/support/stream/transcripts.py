@@ -39,18 +39,18 @@ class RecordedStream:
 
 def transcripts(folder: Path) -> list[RecordedStream]:
     """Every transcript of a folder that has an ``expected.json``; none where there is no folder."""
-    if not (folder / "expected.json").exists():
-        return []
-    expected = json.loads((folder / "expected.json").read_text("utf-8"))
-    return [_transcript(folder, key, want) for key, want in expected.items() if key.split("/")[0] in DIALECTS]
+    return [_transcript(folder, key, want) for key, want in _expected(folder).items() if key.split("/")[0] in DIALECTS]
 
 
 def unread(folder: Path) -> list[str]:
     """The transcripts of dialects that are not decoded here."""
-    if not (folder / "expected.json").exists():
-        return []
-    every = json.loads((folder / "expected.json").read_text("utf-8"))
-    return [key for key in every if key.split("/")[0] not in DIALECTS]
+    return [key for key in _expected(folder) if key.split("/")[0] not in DIALECTS]
+
+
+def _expected(folder: Path) -> dict[str, Any]:
+    path = folder / "expected.json"
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
 
 
 def _transcript(folder: Path, key: str, want: dict[str, Any]) -> RecordedStream:
