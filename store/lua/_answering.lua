@@ -39,8 +39,8 @@ local function answer_on_stream(spec, verdict)
   local position, id = asked.position, asked.call_id or ''
   local reply_id = reply_id_of(spec)
   if verdict == 'conflict' then
-    redis.call('XADD', answers, '*', 'call', call, 'position', position, 'id', id, 'name', asked.tool,
-      'state', 'conflict', 'result', '', 'error', conflict(call, asked.by_intent), 'marks', '', 'reply_id', reply_id)
+    write_answer(answers, { call = call, position = position, id = id, name = asked.tool, state = 'conflict',
+      error = conflict(call, asked.by_intent), reply_id = reply_id })
     return
   end
   local got, line = fields(call, 'state', 'answers'), cjson.encode({ answers, position, id, reply_id })

@@ -65,8 +65,8 @@ local function tell_harness(call, asking)
       'argument_errors')
     local marks = told_marks(got[5], got[8] and got[2] ~= 'succeeded', got[9])
     local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
-    redis.call('XADD', ask[1], '*', 'call', call, 'position', ask[2], 'id', ask[3], 'name', got[1],
-      'state', got[2], 'result', got[3] or '', 'error', got[4] or '', 'marks', marks, 'reply_id', ask[4] or '')
+    write_answer(ask[1], { call = call, position = ask[2], id = ask[3], name = got[1], state = got[2], result = got[3],
+      error = got[4], marks = marks, reply_id = ask[4] })
     keep_answers(ask[1])
   end)
 end

@@ -124,3 +124,10 @@ local function move(call, from, to, event, more)
   event.to = to
   note(call, event)
 end
+
+-- One answer to an inbox entry, in the form of PROTOCOL.md; what is left out of `told` is empty.
+local function write_answer(stream, told)
+  redis.call('XADD', stream, '*', 'call', told.call, 'position', told.position, 'id', told.id or '', 'name', told.name,
+    'state', told.state, 'result', told.result or '', 'error', told.error or '', 'marks', told.marks or '',
+    'reply_id', told.reply_id or '')
+end
