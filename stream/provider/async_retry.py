@@ -13,8 +13,6 @@ from typing import Any, Protocol, TypeVar, Unpack
 
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
-from ..decoding.decoder import TurnDecoder
-from ..decoding.whole_body import decode_body
 from ..turns.turn import Dialect, TurnResult
 from .response import ReadingTerms, ResponseAttempt, ended, is_line_error, refused, was_sent
 from .retry import (
@@ -120,7 +118,7 @@ class _AsyncReading:
         self._terms = terms
         self._began = time.monotonic()
         self.response: AsyncResponse | None = None
-        self.decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens, trust_done=terms.trust_done)
+        self.decoder = terms.decoder()
 
     async def attempt(self, open_response: AsyncOpener) -> ResponseAttempt:
         try:
@@ -141,7 +139,7 @@ class _AsyncReading:
             body = b"".join([chunk async for chunk in self._chunks(response)])
             if response.status_code >= 400:
                 return refused(self._terms.dialect, response.status_code, body)
-            return decode_body(body, self._terms.dialect, max_tokens=self._terms.max_tokens)
+            return self._terms.decode_body(body)
         async for chunk in self._chunks(response):
             self._show(self.decoder.feed(chunk))
             if self.decoder.finished:

@@ -93,6 +93,14 @@ class ReadingTerms:
     max_tokens: int | None = None
     trust_done: bool = False
 
+    def decoder(self) -> TurnDecoder:
+        """A decoder for one streamed response."""
+        return TurnDecoder(self.dialect, max_tokens=self.max_tokens, trust_done=self.trust_done)
+
+    def decode_body(self, body: bytes) -> TurnResult:
+        """The turn of a response that was not streamed."""
+        return decode_body(body, self.dialect, max_tokens=self.max_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class ResponseAttempt:
@@ -119,7 +127,7 @@ def attempt(open_response: Opener, terms: ReadingTerms, lost: Callable[[Response
             listener of drafts raised; Ctrl-C.
     """
     began = time.monotonic()
-    decoder = TurnDecoder(terms.dialect, max_tokens=terms.max_tokens, trust_done=terms.trust_done)
+    decoder = terms.decoder()
     reading = _Reading(open_response, terms)
     try:
         result = _error_result(reading) if reading.open().status_code >= 400 else _turn(reading, decoder)
@@ -225,7 +233,7 @@ class _Reading:
 def _turn(reading: _Reading, decoder: TurnDecoder) -> TurnResult:
     terms = reading.terms
     if not terms.streamed:
-        return decode_body(b"".join(reading.chunks()), terms.dialect, max_tokens=terms.max_tokens)
+        return terms.decode_body(b"".join(reading.chunks()))
     try:
         for chunk in reading.chunks():
             _show(terms, decoder.feed(chunk))
