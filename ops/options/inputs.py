@@ -47,6 +47,17 @@ def add_response_options(parser: argparse.ArgumentParser | argparse._ArgumentGro
     )  # fmt: skip
 
 
+def turn_of(args: argparse.Namespace, body: bytes) -> TurnResult:
+    """The turn in these bytes, read as `add_response_options` asks for it. Raises as `decode`."""
+    return decode(body, args.dialect, args.max_tokens, trust_done=args.trust_done)
+
+
+def decoder_of(body: bytes, dialect: str | None, max_tokens: int | None, *, trust_done: bool) -> TurnDecoder:
+    """A decoder for the stream in these bytes. Raises as `decode`."""
+    chosen = spec_of(dialect).name if dialect else detect_dialect(body)
+    return TurnDecoder(chosen, max_tokens=max_tokens, trust_done=trust_done)
+
+
 def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, trust_done: bool = False) -> TurnResult:
     """The turn in these bytes, judged; a whole JSON response is told from a stream by its first character.
 
@@ -56,7 +67,7 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, t
     chosen = spec_of(dialect).name if dialect else detect_dialect(body)
     if is_document(body):
         return decode_body(body, chosen, max_tokens=max_tokens)
-    decoder = TurnDecoder(chosen, max_tokens=max_tokens, trust_done=trust_done)
+    decoder = decoder_of(body, chosen, max_tokens, trust_done=trust_done)
     decoder.feed(body)
     return decoder.eof()
 

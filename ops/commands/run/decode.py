@@ -7,10 +7,9 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from ....stream.decoding.decoder import TurnDecoder
-from ....stream.decoding.detect import detect_dialect
 from ....stream.turns.drafts import ArgumentsDraft, Draft
 from ....stream.turns.turn import RejectedCall
-from ...options.inputs import add_response_options, decode, read_bytes
+from ...options.inputs import add_response_options, decoder_of, read_bytes, turn_of
 from ...options.parser import add_json, command
 from ...views import render
 
@@ -46,8 +45,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     body = read_bytes(args.file)
     if args.drafts:
-        _show_drafts(body, _decoder(args, body))
-    result = decode(body, args.dialect, args.max_tokens, trust_done=args.trust_done)
+        _show_drafts(body, decoder_of(body, args.dialect, args.max_tokens, trust_done=args.trust_done))
+    result = turn_of(args, body)
     if args.json:
         render.show_json(as_json(result))
     else:
@@ -105,8 +104,3 @@ def _line(draft: Draft) -> str:
     else:
         shown = asdict(draft)
     return f"{type(draft).__name__} {render.json_line(shown)}"
-
-
-def _decoder(args: argparse.Namespace, body: bytes) -> TurnDecoder:
-    dialect = args.dialect or detect_dialect(body)
-    return TurnDecoder(dialect, max_tokens=args.max_tokens, trust_done=args.trust_done)

@@ -18,7 +18,7 @@ from ....stream.harness.submission import SubmissionTerms, asked_of, identified,
 from ...errors import Usage
 from ...exit_codes import ExitCode
 from ...options import selection
-from ...options.inputs import add_response_options, decode, read_bytes
+from ...options.inputs import add_response_options, read_bytes, turn_of
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import outcome_view, render
@@ -67,7 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.turn and (args.keys or not args.scope):
         raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
-    turns = [decode(read_bytes(path), args.dialect, args.max_tokens, trust_done=args.trust_done) for path in args.turn]
+    turns = [turn_of(args, read_bytes(path)) for path in args.turn]
     with open_store(args) as connection:
         answers = _turns(args, connection, turns) if turns else _stored(args, connection)
     if args.json:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from ....store.model.states import State
 from ....stream.harness.batch import Batch
 from ....stream.harness.client import Client
-from ....stream.turns.turn import TurnResult
 from ...errors import Usage
 from ...options.durations import seconds_or_none
-from ...options.inputs import add_response_options, calls_of, decode, read_bytes
+from ...options.inputs import add_response_options, calls_of, read_bytes, turn_of
 from ...options.parser import add_json, command, filled
 from ...options.settings import add_queue_limits, open_store, queue_limits, require_durable
 from ...views import outcome_view, render
@@ -59,7 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    turn = None if args.calls else _decoded(args)
+    turn = None if args.calls else turn_of(args, read_bytes(args.file))
     calls = calls_of(read_bytes(args.calls)) if args.calls else []
     if turn is not None:
         turn.require_calls()
@@ -132,7 +131,3 @@ def show(args: argparse.Namespace, batch: Batch) -> None:
         if not batch.outcomes:
             why = batch.turn.diagnostics if batch.turn is not None else ()
             render.say(f"turn {batch.turn_id} asks for no calls" + (f": {why[0]}" if why else ""))
-
-
-def _decoded(args: argparse.Namespace) -> TurnResult:
-    return decode(read_bytes(args.file), args.dialect, args.max_tokens, trust_done=args.trust_done)
