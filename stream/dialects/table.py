@@ -24,6 +24,8 @@ from .anthropic import reader as anthropic
 from .anthropic import request as anthropic_request
 from .bedrock_converse import reader as bedrock_converse
 from .bedrock_converse import request as bedrock_converse_request
+from .cohere import reader as cohere
+from .cohere import request as cohere_request
 from .google_generate import reader as google_generate
 from .google_generate import request as google_generate_request
 from .google_interactions import reader as google_interactions
@@ -192,6 +194,15 @@ _ROWS = (
         turn_id=TurnIdSource("none", first="nowhere", missing="all of them: the harness gives its own `turn_id`"),
         token_fields=("eval_count",),
         detect=ollama.detect,
+    ),
+    DialectSpec(
+        name="cohere",
+        framing=SseReader,
+        reader=cohere.CohereReader,
+        request=cohere_request,
+        turn_id=TurnIdSource("id", first="message-start", missing="no known server"),
+        token_fields=("output_tokens",),
+        detect=cohere.detect,
     ),
 )
 TABLE: dict[Dialect, DialectSpec] = {row.name: row for row in _ROWS}

@@ -63,6 +63,18 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def is_plain(value: Any, levels: int = 32) -> bool:
+    """Whether every parser of a service keeps the JSON value exactly: integers of a double, and few nested levels."""
+    match value:
+        case dict() | list():
+            members = value.values() if isinstance(value, dict) else value
+            return levels > 0 and all(is_plain(member, levels - 1) for member in members)
+        case int():
+            return abs(value) <= 2**53
+        case _:
+            return True
+
+
 def sendable(value: Any) -> Any:
     """The JSON value in a form that every server can parse.
 

@@ -20,6 +20,7 @@ Dialect = Literal[
     "google-interactions",
     "bedrock-converse",
     "ollama",
+    "cohere",
 ]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....store.model.parts import FilePart, ImagePart, JsonPart, Part, TextPart
-from ...replies.answers import CallReply, text_of
+from ...replies.answers import CallReply, is_plain, text_of
 from ...replies.call_ids import IdRule
 from ...replies.protocol import Ids, Message, WrittenCall, rename_calls
 
@@ -24,9 +24,6 @@ _FILES = {
     "application/pdf": "pdf", "text/csv": "csv", "text/html": "html", "text/plain": "txt", "text/markdown": "md",
 }  # fmt: skip
 _BLOBS = frozenset({"bytes", "redactedContent"})
-# Integers and nesting that every parser of the service keeps exactly; a result beyond these is sent as JSON text.
-_EXACT = 2**53
-_DEEPEST = 32
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
@@ -89,7 +86,7 @@ def _result(answer: CallReply) -> Message:
 
 def _block(part: Part) -> Message:
     match part:
-        case JsonPart(value) if isinstance(value, dict) and _is_plain(value, _DEEPEST):
+        case JsonPart(value) if isinstance(value, dict) and is_plain(value):
             return {"json": value}
         case ImagePart(media_type) if media_type in _IMAGES and (source := _source(part)):
             return {"image": {"format": _IMAGES[media_type], "source": source}}
@@ -113,14 +110,3 @@ def _source(part: ImagePart | FilePart) -> Message | None:
 def _title(name: str | None) -> str:
     plain = re.sub(r"[^a-zA-Z0-9()\[\]-]+", " ", name or "").strip()
     return plain[:200] or "document"
-
-
-def _is_plain(value: Any, levels: int) -> bool:
-    match value:
-        case dict() | list():
-            members = value.values() if isinstance(value, dict) else value
-            return levels > 0 and all(_is_plain(member, levels - 1) for member in members)
-        case int():
-            return abs(value) <= _EXACT
-        case _:
-            return True

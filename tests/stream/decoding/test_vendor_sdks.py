@@ -17,7 +17,7 @@ from tests.support.stream.wire import RENDER, WireCall
 from toolonce.stream import DIALECTS, TurnDecoder, TurnResult
 from toolonce.stream.turns.turn import Dialect
 
-for library in ("anthropic", "boto3", "google.genai", "ollama", "openai"):
+for library in ("anthropic", "boto3", "cohere", "google.genai", "ollama", "openai"):
     pytest.importorskip(library, reason=f"{library} is not installed: pip install --group sdk")
 
 from tests.support.stream.vendor_sdks import CALLS  # noqa: E402  it imports the libraries
@@ -50,6 +50,7 @@ NOT_READ = {
         "google-google-stream-tool-call-array-arguments-missing-terminal-function-call",
     ],
     "bedrock-converse": [],
+    "cohere": ["coh_args_null"],
     "google-interactions": ["int_args_in_start", "int_args_text_null"],
 }  # fmt: skip
 # Glued ids and names, placeholders kept, doubled events and calls before a hand-over listed.

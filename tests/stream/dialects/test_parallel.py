@@ -44,8 +44,8 @@ def test_a_request_without_tools_gets_no_switch_since_it_would_be_refused(dialec
     assert forbid_parallel_calls({"model": "m"}, dialect) == {"model": "m"}
 
 
-@pytest.mark.parametrize("dialect", ["google-generate", "google-interactions"])
-def test_google_has_no_switch_and_the_error_names_the_way_out(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", ["google-generate", "google-interactions", "ollama", "cohere"])
+def test_where_there_is_no_switch_the_error_names_the_way_out(dialect: Dialect) -> None:
     with pytest.raises(NotOffered, match="ordered=True"):
         forbid_parallel_calls({"tools": TOOLS}, dialect)
 

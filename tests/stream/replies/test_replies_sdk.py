@@ -170,6 +170,21 @@ def _known(message: dict[str, Any]) -> dict[str, Any]:
     return kept | ({"tool_calls": calls} if calls else {})
 
 
+@SOURCES
+def test_cohere_takes_a_chat_history(server: ProviderServer, source: Dialect) -> None:
+    cohere = pytest.importorskip("cohere")
+
+    messages = body("cohere", source)["messages"]
+    typed = types_of("cohere").validate_python(messages)
+    assert [message.model_dump(exclude_unset=True) for message in typed] == messages
+    client = cohere.ClientV2("none", base_url=server.url)
+    answer = client.chat(model="m", messages=messages)
+
+    assert answer.message.content[0].text == "Done."
+    assert server.refusals == []
+    assert server.requests[0][1]["messages"] == messages
+
+
 def boto3_takes(messages: list[dict[str, Any]]) -> None:
     """Valid by the service's model, by which the library judges and writes requests."""
     validate = pytest.importorskip("botocore.validate")
@@ -250,6 +265,7 @@ def test_the_libraries_types_take_the_history_after_every_transcript(transcript:
 
 TYPES = {
     "ollama": ("ollama", "Message"),
+    "cohere": ("cohere", "ChatMessageV2"),
     "openai-chat": ("openai.types.chat", "ChatCompletionMessageParam"),
     "openai-responses": ("openai.types.responses", "ResponseInputItemParam"),
     "anthropic": ("anthropic.types", "MessageParam"),

@@ -21,7 +21,7 @@ SSE = [dialect for dialect in DIALECTS if TABLE[dialect].framing is SseReader]
 CALLS = [WireCall("c1", "f", ('{"a":', '"\u00e9"', "}")), WireCall("c2", "g", ("{", "}"))]
 GOOD: dict[str, bytes] = {dialect: RENDER[dialect](CALLS, [0, 1, 0, 1, 0], "Hi") for dialect in SSE}
 WANT: tuple[Any, ...] = ("completed", [("f", "c1", {"a": "\u00e9"}), ("g", "c2", {})], [])
-NAMED = ("openai-responses", "anthropic", "google-interactions")  # their frames have kinds
+NAMED = ("openai-responses", "anthropic", "google-interactions", "cohere")  # their frames have kinds
 
 everywhere = pytest.mark.parametrize("dialect", SSE)
 
@@ -165,7 +165,9 @@ def test_one_turn_may_be_written_in_many_ways(dialect: Dialect, written: str) ->
 
 @pytest.mark.parametrize("dialect", NAMED)
 def test_the_event_line_names_a_frame_that_has_no_type(dialect: Dialect) -> None:
-    bare = re.sub(rb'"(type|event_type)": "(response|message|content|step|interaction)[._a-z]*", ', b"", GOOD[dialect])
+    bare = re.sub(
+        rb'"(type|event_type)": "(response|message|content|step|interaction|tool-)[._a-z-]*", ', b"", GOOD[dialect]
+    )
 
     assert b'"event_type"' not in bare
     assert short(in_all_pieces(dialect, bare)) == WANT
@@ -196,5 +198,5 @@ def test_a_release_comes_with_the_terminal_and_not_before() -> None:
         for event in GOOD[dialect].split(b"\n\n")[:-1]:
             decoder.feed(event + b"\n\n")
             states.append(decoder.released)
-        after = {"google-generate": 0, "google-interactions": 2}.get(dialect, 1)
+        after = {"google-generate": 0, "google-interactions": 2, "cohere": 2}.get(dialect, 1)
         assert states == [False] * (len(states) - after) + [True] * after

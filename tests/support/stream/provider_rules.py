@@ -231,6 +231,49 @@ def _ollama(body: Body) -> None:
     demand(not pending, f"calls without results: {pending}")
 
 
+_COHERE = {
+    "user": {"role", "content"},
+    "assistant": {"role", "content", "tool_calls", "tool_plan", "citations"},
+    "tool": {"role", "content", "tool_call_id"},
+}
+
+
+def _cohere(body: Body) -> None:
+    """Unknown members are refused; a message has text or calls; each call is answered by a message with its id."""
+    pending: list[str] = []
+    for message in body["messages"]:
+        demand(message.keys() <= _COHERE[message["role"]], f"unknown field: {sorted(message)}")
+        if message["role"] == "tool":
+            demand(pending, "a tool message without a call")
+            demand(message["tool_call_id"] == pending.pop(0), "tool messages do not answer the calls in order")
+            _cohere_result(message["content"])
+            continue
+        demand(not pending, f"calls without tool messages: {pending}")
+        pending = [_cohere_call(call) for call in message.get("tool_calls", ())]
+        demand(len(set(pending)) == len(pending), "duplicate tool call id")
+        said = message.get("content")
+        demand(said or pending, "a message needs content or calls")
+        kinds = {"text"} if isinstance(said, str) else {item["type"] for item in said or ()}
+        demand(not pending or "text" not in kinds, "text content is not allowed when tool_calls are provided")
+    demand(not pending, f"calls without tool messages: {pending}")
+
+
+def _cohere_call(call: Body) -> str:
+    demand(call.keys() == {"id", "type", "function"} and call["id"], f"unknown or missing field: {sorted(call)}")
+    demand(call["type"] == "function" and call["function"].keys() == {"name", "arguments"}, "function: wrong fields")
+    _object_text(call["function"]["arguments"])
+    return str(call["id"])
+
+
+def _cohere_result(content: Any) -> None:
+    demand(content and isinstance(content, str | list), "content: neither text nor blocks")
+    for block in content if isinstance(content, list) else ():
+        kind = block["type"]
+        demand(block.keys() == {"type", kind} and kind in ("text", "document"), f"an unknown block {kind}")
+        demand(kind != "text" or block["text"].strip(), "a text block is blank")
+        demand(kind != "document" or isinstance(block["document"]["data"], dict), "document.data: not an object")
+
+
 _RULES: dict[str, Callable[[Body], None]] = {
     "openai-chat": _chat,
     "openai-responses": _responses,
@@ -238,5 +281,6 @@ _RULES: dict[str, Callable[[Body], None]] = {
     "google-generate": _generate,
     "bedrock-converse": _converse,
     "ollama": _ollama,
+    "cohere": _cohere,
     "google-interactions": _interactions,
 }

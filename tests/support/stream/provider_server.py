@@ -70,6 +70,12 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "done": True,
         "done_reason": "stop",
     },
+    "cohere": {
+        "id": "coh_9",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": _TEXT}]},
+        "finish_reason": "COMPLETE",
+        "usage": {"tokens": {"input_tokens": 1, "output_tokens": 1}},
+    },
     "google-interactions": {
         "id": "int_9",
         "status": "completed",
@@ -122,6 +128,7 @@ def dialect_of(path: str) -> str | None:
         "/converse-stream": "bedrock-converse",
         "/interactions": "google-interactions",
         "/api/chat": "ollama",
+        "/v2/chat": "cohere",
     }
     return next((dialect for ending, dialect in endings.items() if route.endswith(ending)), None)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tests.support.stream.wire import WireCall, bedrock_converse, ollama
+from tests.support.stream.wire import WireCall, bedrock_converse, cohere, ollama
 
 Calls = Iterable[tuple[str, str, dict[str, Any]]]
 """Name, id, arguments."""
@@ -124,6 +124,12 @@ def _ollama(turn_id: str, calls: list[Any], text: str) -> Iterable[bytes]:
     yield ollama(wire, range(len(wire)), text)
 
 
+def _cohere(turn_id: str, calls: list[Any], text: str) -> Iterable[bytes]:
+    wire = [WireCall(call_id, name, (json.dumps(arguments),)) for name, call_id, arguments in calls]
+    order = [number for number, call in enumerate(wire) if call.fragments]
+    yield cohere(wire, order, text).replace(b'"coh_1"', json.dumps(turn_id).encode())
+
+
 _WAYS = {
     "anthropic": _anthropic,
     "openai-chat": _chat,
@@ -131,5 +137,6 @@ _WAYS = {
     "google-generate": _generate,
     "bedrock-converse": _converse,
     "ollama": _ollama,
+    "cohere": _cohere,
     "google-interactions": _interactions,
 }

@@ -110,6 +110,17 @@ def _ollama(asked: Sequence[Asked], text: str) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": text} | ({"tool_calls": calls} if calls else {})]
 
 
+def _cohere(asked: Sequence[Asked], text: str) -> list[dict[str, Any]]:
+    calls = [
+        {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.object)}}
+        for call in asked
+    ]
+    thought = [{"type": "thinking", "thinking": "hm"}]
+    if not calls:
+        return [{"role": "assistant", "content": [*thought, {"type": "text", "text": text}]}]
+    return [{"role": "assistant", "tool_calls": calls, "tool_plan": text, "content": thought}]
+
+
 _ITEMS = {
     "anthropic": _anthropic,
     "openai-responses": _responses,
@@ -117,6 +128,7 @@ _ITEMS = {
     "google-generate": _generate,
     "bedrock-converse": _converse,
     "ollama": _ollama,
+    "cohere": _cohere,
     "google-interactions": _interactions,
 }
 
@@ -145,7 +157,7 @@ def request(dialect: str, messages: Sequence[dict[str, Any]]) -> dict[str, Any]:
     match dialect:
         case "anthropic":
             return {"messages": [{"role": "user", "content": "Well?"}, *messages]}
-        case "openai-chat" | "ollama":
+        case "openai-chat" | "ollama" | "cohere":
             return {"messages": [{"role": "user", "content": "Well?"}, *messages]}
         case "bedrock-converse":
             return {"messages": [{"role": "user", "content": [{"text": "Well?"}]}, *messages]}

@@ -13,6 +13,7 @@ from typing import Any
 
 import anthropic
 import boto3
+import cohere
 import httpx
 import httpx2
 import ollama
@@ -113,6 +114,20 @@ def read_ollama(data: bytes) -> Iterator[Any]:
     return iter(client.chat(model="m", messages=[], stream=True))
 
 
+def read_cohere(data: bytes) -> Iterator[Any]:
+    _Canned.data = data
+    return iter(_cohere_client().chat_stream(model="m", messages=[cohere.UserChatMessageV2(content="x")]))
+
+
+@functools.cache
+def _cohere_client() -> cohere.ClientV2:
+    def respond(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=_Canned.data)
+
+    http = httpx.Client(transport=httpx.MockTransport(respond))
+    return cohere.ClientV2("none", base_url="http://sdk.test", httpx_client=http)
+
+
 READ: dict[str, Callable[[bytes], Iterator[Any]]] = {
     "openai-responses": read_responses,
     "openai-chat": read_chat,
@@ -120,6 +135,7 @@ READ: dict[str, Callable[[bytes], Iterator[Any]]] = {
     "google-generate": read_generate,
     "bedrock-converse": read_converse,
     "ollama": read_ollama,
+    "cohere": read_cohere,
     "google-interactions": read_interactions,
 }
 
@@ -185,6 +201,18 @@ def calls_ollama(data: bytes) -> list[Call]:
     ]
 
 
+def calls_cohere(data: bytes) -> list[Call]:
+    """This library has no accumulator: the calls are joined here, by its own typed events."""
+    found: dict[int, tuple[str, str, list[str]]] = {}
+    for part in read_cohere(data):
+        if part.type == "tool-call-start":
+            call = part.delta.message.tool_calls
+            found[part.index] = (call.function.name, call.id, [call.function.arguments or ""])
+        elif part.type == "tool-call-delta":
+            found[part.index][2].append(part.delta.message.tool_calls.function.arguments)
+    return [(name, call_id, json.loads("".join(parts) or "{}")) for name, call_id, parts in found.values()]
+
+
 CALLS: dict[str, Callable[[bytes], list[Call]]] = {
     "openai-responses": calls_responses,
     "openai-chat": calls_chat,
@@ -192,5 +220,6 @@ CALLS: dict[str, Callable[[bytes], list[Call]]] = {
     "google-generate": calls_generate,
     "bedrock-converse": calls_converse,
     "ollama": calls_ollama,
+    "cohere": calls_cohere,
     "google-interactions": calls_interactions,
 }

@@ -177,6 +177,26 @@ def ollama(calls: Sequence[WireCall], order: Order, text: str = "") -> bytes:
     return b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
 
 
+def cohere(calls: Sequence[WireCall], order: Order, text: str = "") -> bytes:
+    empty = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+    frames: list[dict[str, Any]] = [{"type": "message-start", "id": "coh_1", "delta": {"message": empty}}]
+    if text:
+        frames.append({"type": "content-start", "index": 0, **_said({"content": {"type": "text", "text": ""}})})
+        frames.append({"type": "content-delta", "index": 0, **_said({"content": {"text": text}})})
+        frames.append({"type": "content-end", "index": 0})
+    for at, call in enumerate(calls):
+        about = {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        frames.append({"type": "tool-call-start", "index": at, **_said({"tool_calls": about})})
+    for number, fragment in _spoken(calls, order):
+        piece = {"tool_calls": {"function": {"arguments": fragment}}}
+        frames.append({"type": "tool-call-delta", "index": number, **_said(piece)})
+    frames += [{"type": "tool-call-end", "index": at} for at in range(len(calls))]
+    usage = {"billed_units": {"output_tokens": 4}, "tokens": {"input_tokens": 1, "output_tokens": 5}}
+    end = {"finish_reason": "TOOL_CALL" if calls else "COMPLETE", "usage": usage}
+    frames.append({"type": "message-end", "delta": end})
+    return b"".join(event(frame, frame["type"]) for frame in frames) + b"data: [DONE]\n\n"
+
+
 RENDER: dict[str, Callable[[Sequence[WireCall], Order, str], bytes]] = {
     "anthropic": anthropic,
     "openai-responses": openai_responses,
@@ -185,7 +205,12 @@ RENDER: dict[str, Callable[[Sequence[WireCall], Order, str], bytes]] = {
     "google-generate": google_generate,
     "bedrock-converse": bedrock_converse,
     "ollama": ollama,
+    "cohere": cohere,
 }
+
+
+def _said(message: dict[str, Any]) -> dict[str, Any]:
+    return {"delta": {"message": message}}
 
 
 def _spoken(calls: Sequence[WireCall], order: Order) -> list[tuple[int, str]]:

@@ -7,5 +7,6 @@ PATHS = {
     "google-generate": "/v1/models/m:streamGenerateContent",
     "bedrock-converse": "/model/m/converse-stream",
     "ollama": "/api/chat",
+    "cohere": "/v2/chat",
     "google-interactions": "/v1/interactions",
 }

@@ -1,0 +1,1 @@
+"""Cohere's chat, version 2."""
