@@ -42,8 +42,8 @@ def forbid_parallel_calls(body: Mapping[str, Any], dialect: Dialect) -> dict[str
     A body without tools is returned unchanged, since providers refuse the option there.
 
     Raises:
-        NotOffered: the provider has no such option. That is so for both of Google's dialects, for Ollama and Cohere, and
-            for Bedrock Converse unless ``modelId`` in the body names a Claude model, whose own option is then used.
+        NotOffered: the provider has no such option. That is so for both of Google's dialects, for Ollama and Cohere,
+            and for Bedrock Converse unless ``modelId`` in the body names a Claude model, whose own option is then used.
         UnknownDialect: no such dialect.
     """
     request = spec_of(dialect).request

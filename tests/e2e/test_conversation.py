@@ -1,4 +1,4 @@
-"""Question, tool call, effect, result, final answer, in five dialects; the harness is killed and started again at each
+"""Question, tool call, effect, result, final answer, in every dialect; the harness is killed and started again at each
 step. The server judges every request as the provider would: one result per call, in the provider's shape."""
 
 from __future__ import annotations

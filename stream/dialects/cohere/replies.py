@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from ....store.model.parts import JsonPart, Part
 from ...replies.answers import CallReply, is_plain, json_text, text_of
 from ...replies.call_ids import IdRule
-from ...replies.protocol import Ids, Message, WrittenCall
+from ...replies.protocol import Ids, Message, WrittenCall, with_tool_call_ids
 
 IDS = IdRule()  # no limit of an id is documented
 
 
 def echo(items: Sequence[Message], ids: Ids) -> list[Message]:
-    return [_with_ids(message, ids) for message in items]
+    return [with_tool_call_ids(message, ids) for message in items]
 
 
 def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
@@ -31,13 +31,6 @@ def write(text: str, calls: Sequence[WrittenCall]) -> list[Message]:
 
 def results(answers: Sequence[CallReply]) -> list[Message]:
     return [{"role": "tool", "tool_call_id": answer.call_id, "content": _content(answer)} for answer in answers]
-
-
-def _with_ids(message: Message, ids: Ids) -> Message:
-    if not message.get("tool_calls"):
-        return message
-    calls = [call | {"id": call_id} for call, call_id in zip(message["tool_calls"], ids, strict=True)]
-    return message | {"tool_calls": calls}
 
 
 def _call(call: WrittenCall) -> Message:
