@@ -1,1 +1,1 @@
-"""The operator's side: the command line, the embedded server, what watches and repairs."""
+"""The operator's side: the command line, the embedded server, health checks and metrics."""

@@ -1,4 +1,4 @@
-"""`python -m toolonce.ops` is `toolonce`."""
+"""Runs the command line: `python -m toolonce.ops` is the same as `toolonce`."""
 
 import sys
 

@@ -1,7 +1,7 @@
 """The command line: parsing and dispatch, and one line for each error.
 
-Each command, or pair of commands, is a module with `add_parser` and `run`; this one knows their order and nothing
-of what they do.
+Each command, or pair of commands, is a module with `add_parser` and `run`. Decides their order. Must not know what they
+do.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ MODULES = (
     "store.keys",
     "operators.purge",
 )
-"""In the order of `--help`: first what runs things, then what looks, then what acts."""
+"""In the order of `--help`: commands that run something, that show something, that change calls."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, like all others."""
+    """A parser that reports errors in one line, as all commands do."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(ExitCode.USAGE, visible(f"toolonce: {message}; see `{self.prog} --help`") + "\n")
@@ -61,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="toolonce",
         description="Run the tool calls of LLM agents durably: one call, one effect, one stored answer.",
         epilog="Start with `toolonce demo`; in trouble, `toolonce doctor`. Each command has --help with examples. "
-        "Exit codes: 0 done, 1 a call ended badly, 2 usage, 3 Redis unreachable, 4 refused for safety.",
+        "Exit codes: 0 done, 1 a call did not succeed, 2 usage, 3 Redis unreachable, 4 refused for safety.",
     )
     parser.add_argument("--version", action="version", version=f"toolonce {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -75,7 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; nothing that can be explained in a line leaves a traceback."""
+    """Run one command and return its exit code. Expected errors are reported in one line, without a traceback."""
     stdio.prepare()
     try:
         args = build_parser().parse_args(arguments)
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _guarded(args.run, args)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone (`| head`)
+    except BrokenPipeError:  # the reader of the output is gone (`| head`)
         stdio.give_up_output()
         return ExitCode.DONE
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
     try:
         code = run(args)
-        sys.stdout.flush()  # what cannot be written is said now, not after the exit code
+        sys.stdout.flush()  # so that a write error is reported now, and changes the exit code
         return code
     except BrokenPipeError:
         raise

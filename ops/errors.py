@@ -1,15 +1,15 @@
-"""What can go wrong on the operator's side, each with the exit code that the command line gives it.
+"""The errors of the operator's side; `exit_codes` gives each its exit code.
 
 OpsError
-  EmbeddedServerError       the server that we start ourselves cannot be had
-    NoStoreHere             this project has none, and the command makes none
+  EmbeddedServerError       there is no embedded server to use
+    NoStoreHere             this project has none, and the command does not create one
     NoServerBinary          no usable valkey-server or redis-server on this machine
-    DataFolderRefused       the folder is not ours, not readable, or belongs to another server
+    DataFolderRefused       the folder belongs to another user or server, or cannot be read
     ServerNotStarted        the server ended before it answered, or did not answer in time
-  Usage                     the command line asks for something that cannot be, or names a file that cannot be read
+  Usage                     wrong arguments, or a file that cannot be read
   NotFound                  there is no such call or turn
-  NotDone                   the store, or another operator, has moved on: nothing was changed
-  Unsafe                    refused until it is confirmed, or until it is mended
+  NotDone                   the call has changed meanwhile: nothing was done
+  Unsafe                    refused for safety until it is confirmed or repaired
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..store.model.errors import ToolonceError
 
 
 class OpsError(ToolonceError):
-    """One line that names the cause and the way out; shown to the operator as it is."""
+    """The text is one line that names the cause and what to do; the operator sees it unchanged."""
 
     exit_code = 1
 
 
 class EmbeddedServerError(OpsError):
-    """There is no embedded server to talk to."""
+    """There is no embedded server to use."""
 
     exit_code = 3
 
@@ -34,32 +34,32 @@ class NoStoreHere(EmbeddedServerError):
 
 
 class NoServerBinary(EmbeddedServerError):
-    """No server program fits; the message holds the one command that helps."""
+    """There is no suitable server program; the message holds the command that installs one."""
 
 
 class DataFolderRefused(EmbeddedServerError):
-    """The data folder may not be used, by us or by the server at hand; nothing in it was changed."""
+    """The data folder must not be used by this user or by the installed server; nothing in it was changed."""
 
 
 class ServerNotStarted(EmbeddedServerError):
-    """The server did not come to answer; the message ends with its own last words."""
+    """The server ended before it answered, or did not answer in time; the message ends with its last log line."""
 
 
 class Usage(OpsError):
-    """The command line asks for something that cannot be, or names a file that cannot be read."""
+    """The arguments of a command are wrong, or name a file that cannot be read."""
 
     exit_code = 2
 
 
 class NotFound(OpsError):
-    """What was named is not there."""
+    """There is no such call or turn."""
 
 
 class NotDone(OpsError):
-    """The picture that the operator acted on is no longer true; nothing was changed, and the line says what is."""
+    """The call has changed since the operator saw it. Nothing was done; the text says how the call is now."""
 
 
 class Unsafe(OpsError):
-    """Refused for safety; the line says what would allow it."""
+    """Refused for safety; the text says what would allow it."""
 
     exit_code = 4

@@ -1,6 +1,6 @@
-"""What the exit code of a command says, and which error gives which code.
+"""The exit codes of commands, and which error gives which code.
 
-Scripts and probes rely on these numbers. Knows all error trees, and no command.
+Scripts and probes rely on these numbers. Must not know any command.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from .errors import OpsError
 
 
 class ExitCode(IntEnum):
-    """DONE, or why not."""
+    """How a command ended."""
 
     DONE = 0
     ENDED_BADLY = 1
-    """A call failed, was refused, is in doubt or still open; or what was asked for is not there."""
+    """A call failed, was refused, is unknown or still open; or something was not found."""
     USAGE = 2
     UNREACHABLE = 3
-    """Redis, or the server of our own, does not answer, or refuses what we ask."""
+    """Redis, or the embedded server, does not answer, or refuses a command."""
     REFUSED = 4
     """Refused for safety: nothing was changed."""
     INTERRUPTED = 130
-    """Ctrl-C, as shells count it."""
+    """Ctrl-C; the number that shells use."""
 
 
 def code_of(error: Exception) -> ExitCode | None:
-    """The code for an error that one line explains; None for one that is a defect of ours."""
+    """The code of an expected error; None for a defect of toolonce."""
     match error:
         case OpsError():
             return ExitCode(error.exit_code)
@@ -53,10 +53,10 @@ def code_of(error: Exception) -> ExitCode | None:
 
 
 def explain(error: Exception) -> str:
-    """The line for an error that has a code: the cause, and who says so where it is not one of ours."""
+    """The line for an expected error: its cause, and its source where it is not toolonce."""
     match error:
         case UnicodeEncodeError():
-            return f"{error.object[error.start : error.end]!r} is no UTF-8 text and cannot be stored"
+            return f"{error.object[error.start : error.end]!r} is not valid UTF-8 and cannot be stored"
         case OSError(strerror=str(cause)):
             return f"{error.filename}: {cause}" if error.filename else f"the output cannot be written: {cause}"
         case RedisError():

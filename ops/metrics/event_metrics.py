@@ -1,6 +1,6 @@
-"""Counters and histograms from the stream of events: what moved where, how long calls waited and ran, what was lost.
+"""Counters and histograms from the event stream: changes of state, waiting and running times, lost leases.
 
-Keeps the moments of open calls, a bounded number of them; what happened before it began to listen is not counted.
+Decides what counts as which metric. Keeps the times of a bounded number of open calls. Earlier events are not counted.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from .events import Event
 
 OPEN_MOST = 100_000
-"""Calls whose moments are kept; about 20 MB. Beyond, the oldest are dropped and their times not measured."""
+"""Most calls whose times are kept, about 20 MB. The oldest ones are dropped first, and then not measured."""
 BUCKETS = (0.005, 0.02, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200)
-"""Seconds: from a worker that is idle to a queue that nobody serves."""
+"""Bounds in seconds, for idle workers up to queues that no worker serves."""
 RECOVERY = {"lose", "repush", "expire", "free", "reconcile"}
 
 
@@ -26,7 +26,7 @@ class _Moments:
 
 
 class EventMetrics:
-    """Feed it events in their order."""
+    """Counts events; feed them in order."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._open: OrderedDict[str, _Moments] = OrderedDict()

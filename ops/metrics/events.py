@@ -1,4 +1,4 @@
-"""Reading the stream of every change of state: what was, and what comes. Decides nothing about what events mean."""
+"""Reads the event stream, which has one event for each change of a call. Must not know what events mean."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ STEP = 500
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change: `facts` hold at (ms), op, tool, from, to, actor, fence, attempt, reason as far as known;
-    counted_as is there in place of a tool's name that a model made up."""
+    """One change of a call. `facts` holds at (ms), op, tool, from, to, actor, fence, attempt, reason where known.
+
+    It also holds counted_as, the tool name for metrics, where a model invented the tool."""
 
     place: bytes
     call: str
@@ -30,7 +31,7 @@ def recent(connection: Connection, most: int) -> list[Event]:
 
 
 def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) -> Iterator[Event]:
-    """Events after a place as they come, for as long as `goes_on` says so; it is asked twice a second.
+    """Yield events after a stream id as they come, while `goes_on` returns True; it is called twice a second.
 
     Raises:
         StoreUnavailable: the server does not answer.
@@ -48,7 +49,7 @@ def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) ->
 
 
 def read_entry(entry: list[Any]) -> Event:
-    """An entry of the stream as an event; one that nobody can read has the op `unreadable` and ends no reader."""
+    """A stream entry as an event. An entry that cannot be read has the op `unreadable`."""
     try:
         fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
         facts = json.loads(fields[b"event"])

@@ -1,9 +1,9 @@
-"""Prometheus counters inside a harness, from what this package logs: replays, conflicts, turns that ended badly.
+"""Prometheus counters inside a harness, from the logs of `toolonce.stream`: replays, conflicts, turns that ended badly.
 
-Use in your own process:
+Use it in your own process:
 
     from toolonce.ops.metrics.harness_metrics import count_logs
-    count_logs()                                     # beside the metrics that your process exposes already
+    count_logs()                                     # adds them to the metrics of your process
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 from prometheus_client import REGISTRY, CollectorRegistry, Counter
 
 NAMES_MOST = 200
-"""Tools that get a label of their own. Models make up names, and a label for each would fill the metrics' store."""
+"""Most tools with a label of their own, since models invent names and labels are never freed."""
 
 
 class CountingHandler(logging.Handler):
@@ -54,5 +54,5 @@ def count_logs(registry: CollectorRegistry = REGISTRY) -> CountingHandler:
     logger = logging.getLogger("toolonce.stream")
     logger.addHandler(handler)
     if logger.getEffectiveLevel() > logging.INFO:
-        logger.setLevel(logging.INFO)  # replays are told at this level
+        logger.setLevel(logging.INFO)  # the level of replays
     return handler

@@ -1,4 +1,4 @@
-"""How much happens per second, from the last minute of the event stream."""
+"""Calls per second, from the last minute of the event stream."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .events import read_entry
 
 WINDOW_MS = 60_000
 MOST = 2_000
-"""Events read; on a busy store they cover less than the window, and the rate is that of the shorter time."""
+"""Most events read. On a busy store they cover less than the window, and the rate is of that shorter time."""
 
 
 def rates(connection: Connection, now: int) -> dict[str, float]:
-    """Calls per second that were admitted, claimed and settled, and the seconds that this was measured over."""
+    """Calls per second that were admitted, claimed and settled, and the measured time in seconds."""
     words = ("XREVRANGE", connection.space.events, "+", now - WINDOW_MS, "COUNT", MOST)
     entries = connection.command(*words)
     seconds = WINDOW_MS / 1000

@@ -1,4 +1,4 @@
-"""The store's own counters and ages as Prometheus metrics, read anew at each scrape: exact, whoever was killed."""
+"""The store's counters and ages as Prometheus metrics, read at each scrape, so that no crash makes them wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..health.counters import read_stats
 
 
 class StoreMetrics(Collector):
-    """Collects one reading; where the store does not answer, only `toolonce_up 0` is told."""
+    """Collects the metrics; where the store does not answer, only `toolonce_up 0`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -34,19 +34,19 @@ class StoreMetrics(Collector):
         workers = [worker for worker in listed if not worker.is_silent]
         yield GaugeMetricFamily("toolonce_workers", "Live workers", value=len(workers))
         busy = sum(worker.report.busy for worker in workers if worker.report)
-        yield GaugeMetricFamily("toolonce_busy_slots", "Calls that workers run, by their word", value=busy)
+        yield GaugeMetricFamily("toolonce_busy_slots", "Calls that workers report as running", value=busy)
 
 
 def _ledger(stats: Stats) -> Iterator[Metric]:
     counts = stats.counts
     yield CounterMetricFamily("toolonce_admitted", "Calls ever admitted", value=counts.get("admitted", 0))
-    yield CounterMetricFamily(
-        "toolonce_settled", "Calls settled; a retry takes one back", value=counts.get("settled", 0)
-    )
+    yield CounterMetricFamily("toolonce_settled", "Calls settled; a retry decreases it", value=counts.get("settled", 0))
     yield GaugeMetricFamily("toolonce_open_calls", "Calls not settled", value=stats.open)
-    yield GaugeMetricFamily("toolonce_unknown_calls", "Calls in doubt now", value=counts.get("state:unknown", 0))
+    yield GaugeMetricFamily("toolonce_unknown_calls", "Unknown calls now", value=counts.get("state:unknown", 0))
     yield GaugeMetricFamily("toolonce_balanced", "1 where admitted = settled + open", value=int(stats.balanced))
-    yield GaugeMetricFamily("toolonce_went_back", "1 after a step back", value=int("went_back" in stats.flags))
+    yield GaugeMetricFamily(
+        "toolonce_went_back", "1 after the store lost writes", value=int("went_back" in stats.flags)
+    )
 
 
 def _calls(stats: Stats) -> Metric:

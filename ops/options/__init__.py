@@ -1,1 +1,1 @@
-"""What commands take: which store, which calls, spans of time, inputs."""
+"""The options of commands: which store, which calls, time spans, inputs."""

@@ -1,4 +1,4 @@
-"""Who acts, and why: what the history of a call will say for good."""
+"""The actor of a command and the reason, which the history of a call keeps."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ ACTOR = "TOOLONCE_ACTOR"
 
 
 def add_options(parser: argparse.ArgumentParser, *, reason_required: bool = False) -> None:
-    """--actor, --reason and --request-id: for every command that writes history."""
-    group = parser.add_argument_group("what the history will say")
-    group.add_argument("--reason", default="", required=reason_required, help="why; kept with the call")
-    group.add_argument("--actor", help=f"who; else {ACTOR}, else your login name and host")
+    """Add --actor, --reason and --request-id, for every command that changes calls."""
+    group = parser.add_argument_group("for the history of the call")
+    group.add_argument("--reason", default="", required=reason_required, help="why; the history keeps it")
+    group.add_argument("--actor", help=f"who does it; default: {ACTOR}, else your login name and host")
     group.add_argument(
-        "--request-id", metavar="ID", help="the same id again within a day is answered as before, not done again"
+        "--request-id",
+        metavar="ID",
+        help="id of this request: repeated within a day it gives the same answer and does nothing",
     )
 
 
 def actor_of(args: argparse.Namespace) -> Actor:
-    """Who a command acts for, and why; without a request id of its own it gets a new one, for our own re-sends.
+    """The actor and reason of a command. Without --request-id it gets a new request id, for repeats after lost answers.
 
     Raises:
-        UnicodeEncodeError: something that was typed is no UTF-8 text.
+        UnicodeEncodeError: an argument is not valid UTF-8.
     """
     words = (args.actor or os.environ.get(ACTOR) or _login(), args.reason, args.request_id or uuid.uuid4().hex)
     for word in words:
-        word.encode()  # half a surrogate pair is a mistake of typing: said, not stored as another character
+        word.encode()  # refuse a lone surrogate rather than store another character
     return Actor(*words)
 
 
 def secrets_of(found: Record) -> Secrets:
-    """What an operator's words about this call must not repeat: its secret arguments, where the keys are at hand."""
+    """The secret arguments of a call, which a reason must not contain; empty where this process has no keys."""
     fields, keyring = found.fields, Keyring.from_environment()
     if not fields.secret or fields.kid not in keyring.ids:
         return NO_SECRETS
@@ -52,26 +54,26 @@ def secrets_of(found: Record) -> Secrets:
 
 
 def without_secrets(by: Actor, found: Record) -> Actor:
-    """The actor with a reason that the history of this call may keep."""
+    """The actor with secrets of the call masked in the reason."""
     return replace(by, reason=secrets_of(found).scrub(by.reason))
 
 
 def require_done(done: Decision, call: str) -> Decision:
-    """The answer, if the store did what was asked.
+    """The decision, if the store accepted it.
 
     Raises:
         NotFound: the call is gone.
-        NotDone: someone or something was faster; the line says what is true now.
+        NotDone: the call has changed meanwhile; the text says how it is now.
     """
     match done.verdict:
         case "gone":
-            raise NotFound(f"call {call} is gone: its body is past retention, or it never was")
+            raise NotFound(f"call {call} does not exist, or its retention has ended")
         case "changed":
             raise NotDone(f"not done: call {call} is {done.detail} by now{_fence(done)}; see `toolonce call {call}`")
         case "decided":
-            raise NotDone(f"not done: {done.more} has decided call {call} already; it is {done.detail}")
+            raise NotDone(f"not done: {done.more} has already decided call {call}; it is {done.detail}")
         case "late":
-            raise NotDone(f"not done: the approval of call {call} is past its lifetime; the call is {done.detail}")
+            raise NotDone(f"not done: the time to approve call {call} has ended; the call is {done.detail}")
         case "mismatch":
             raise NotDone(f"not done: call {call} has other arguments than the ones shown; look again")
         case _:
@@ -86,5 +88,5 @@ def _login() -> str:
     try:
         name = getpass.getuser()
     except (KeyError, OSError):
-        name = f"uid {os.getuid()}"  # a container's user without an entry in /etc/passwd
+        name = f"uid {os.getuid()}"  # in a container the user may have no entry in /etc/passwd
     return f"{name}@{socket.gethostname()}"

@@ -1,4 +1,4 @@
-"""Numbers as people type them: spans of time (90s, 5m, 1h, 7d) and how many. Argparse types."""
+"""Argparse types for time spans (90s, 5m, 1h, 7d) and counts."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def milliseconds(text: str) -> int:
-    """A span in ms, at least one; a bare number counts seconds."""
+    """A time span in ms, at least 1; a plain number means seconds."""
     span = milliseconds_or_none(text)
     if not span:
-        raise argparse.ArgumentTypeError(f"{text!r}: a span of time is at least 1ms")
+        raise argparse.ArgumentTypeError(f"{text!r}: a time span is at least 1ms")
     return span
 
 
 def milliseconds_or_none(text: str) -> int:
-    """The same, or 0: no span at all."""
+    """A time span in ms, or 0."""
     match = _SPAN.match(text.strip().lower())
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no span of time: 90s, 5m, 1h or 7d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time span; write 90s, 5m, 1h or 7d")
     span = float(match[1]) * _UNIT_MS[match[2] or "s"]
     if span and not SHORTEST_S * 1000 <= span <= LONGEST_S * 1000:
-        raise argparse.ArgumentTypeError(f"{text!r}: a span of time is at least 1ms and at most a hundred years")
+        raise argparse.ArgumentTypeError(f"{text!r}: a time span is at least 1ms and at most a hundred years")
     return round(span)
 
 
 def seconds(text: str) -> float:
-    """A span in seconds, at least a millisecond."""
+    """A time span in seconds, at least a millisecond."""
     return milliseconds(text) / 1000
 
 
 def seconds_or_none(text: str) -> float:
-    """The same, or 0: do not wait."""
+    """A time span in seconds, or 0 for no waiting."""
     return milliseconds_or_none(text) / 1000
 
 
 def whole_number(text: str) -> int:
-    """How many, at least one and below a million."""
+    """A count from 1 to 999999."""
     if not re.fullmatch(r"[0-9]{1,6}", text) or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 999999")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 999999")
     return int(text)

@@ -1,6 +1,6 @@
-"""Reading what is handed to a command: streams, whole responses and lists of calls, from files or standard input.
+"""Reads the inputs of commands: streams, whole responses and lists of calls, from files or standard input.
 
-Decides how a dialect is found when none was named and how a stream is told from a whole response. Stores nothing.
+Decides the dialect where none was given, and whether an input is a stream or a whole response. Stores nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def read_bytes(path: str | None) -> bytes:
     """The file's bytes, or those of standard input for ``-`` and None.
 
     Raises:
-        Usage: the file cannot be read, or nobody feeds standard input.
+        Usage: the file cannot be read, or standard input is a terminal.
     """
     from_input = path in (None, "-")
     if from_input and sys.stdin.isatty():
-        raise Usage("nothing to read: name a file, or feed the stream to standard input")
+        raise Usage("nothing to read: name a file, or redirect the stream to standard input")
     try:
         return sys.stdin.buffer.read() if from_input else Path(path or "").read_bytes()
     except OSError as error:
@@ -35,11 +35,11 @@ def read_bytes(path: str | None) -> bytes:
 
 
 def add_response_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """What a person knows of a response that its bytes may not say."""
-    parser.add_argument("--dialect", choices=DIALECTS, help="the provider's; detected if not given")
+    """Add options for what the bytes of a response may not say."""
+    parser.add_argument("--dialect", choices=DIALECTS, help="dialect of the response (default: detected)")
     parser.add_argument(
         "--max-tokens", metavar="N", type=whole_number,
-        help="the request's limit of output tokens: a turn that used it up is truncated, whatever the provider says",
+        help="the request's limit of output tokens: a turn that used all of them counts as truncated",
     )  # fmt: skip
     parser.add_argument(
         "--trust-done", action="store_true",
@@ -59,10 +59,10 @@ def decoder_of(body: bytes, dialect: str | None, max_tokens: int | None, *, trus
 
 
 def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, trust_done: bool = False) -> TurnResult:
-    """The turn in these bytes, judged; a whole JSON response is told from a stream by its first character.
+    """Decode the turn in these bytes, a stream or a whole response.
 
     Raises:
-        UnknownDialect: there is no such dialect, or none is recognised.
+        UnknownDialect: there is no such dialect, or none could be detected.
     """
     chosen = spec_of(dialect).name if dialect else detect_dialect(body)
     if is_document(body):
@@ -73,10 +73,10 @@ def decode(body: bytes, dialect: str | None, max_tokens: int | None = None, *, t
 
 
 def calls_of(text: bytes) -> list[ToolCall | RejectedCall]:
-    """Calls that the harness holds already: a JSON list of {"name", "arguments", "id"?, "kind"?}.
+    """Parse the calls of --calls: a JSON list of {"name", "arguments", "id"?, "kind"?}.
 
     Raises:
-        Usage: it is something else.
+        Usage: the text has another form.
     """
     try:
         asked = calls_from_json(text.decode())

@@ -1,6 +1,6 @@
-"""Walking calls by state and time with filters, in small steps: a page never goes through the whole store.
+"""Lists calls by state and time with filters, in small steps: a page never reads the whole store.
 
-Decides order, cursors and where a search stops. Reads only; knows nothing of how rows are shown.
+Decides order, cursors and where a search stops. Reads only. Must not know how rows are shown.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from argparse import _ArgumentGroup as ArgumentGroup
 
 STEP = 100
-"""Rows read at once: a few ms of Redis time."""
+"""Rows of one read; takes a few ms of Redis time."""
 LOOK_AT = 500
-"""Rows of one state that a summary looks at, the oldest ones."""
+"""Rows of one state that a summary reads, oldest first."""
 LOOK_MOST = 1_000
-"""Rows looked at for one page where filters match little; the cursor goes on from there."""
+"""Most rows read for one page where few match; the cursor continues from there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which calls: None or "" for any. `error` is text inside the stored error, `scope` may end with ``*``."""
+    """Filters for calls; None or "" for any. `error`: text in the stored error; `scope`: may end with ``*``."""
 
     states: tuple[State, ...] = tuple(State)
     tool: str | None = None
@@ -46,7 +46,7 @@ class Wanted:
     step: int = STEP
 
     def fits(self, row: PageRow) -> bool:
-        """Does the row pass the filters that no index knows?"""
+        """Whether the row passes the filters that have no index."""
         got = row.fields
         return (
             (not self.tool or got.tool == self.tool)
@@ -58,7 +58,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Listing:
-    """The rows found; `next` continues the walk, None at its end."""
+    """The rows of a page; `next` is the cursor of the next page, None at the end."""
 
     rows: list[PageRow] = field(default_factory=list)
     looked_at: int = 0
@@ -66,24 +66,37 @@ class Listing:
 
 
 def add_filters(parser: ArgumentParser) -> ArgumentGroup:
-    """The filters that listing and bulk commands share; their group, for what else chooses."""
+    """Add the filters of listing and bulk commands; returns their group, for further options."""
     group = parser.add_argument_group("which calls")
     group.add_argument(
-        "--state", action="append", choices=[state.value for state in State], help="in this state; may be repeated"
+        "--state",
+        action="append",
+        choices=[state.value for state in State],
+        help="calls in this state; may be repeated",
     )
-    group.add_argument("--tool", metavar="T", type=filled, help="of this tool")
-    group.add_argument("--scope", metavar="S", type=filled, help="of this scope; a trailing * fits all that start so")
-    group.add_argument("--worker", metavar="W", type=filled, help="last taken by a worker whose name holds this")
-    group.add_argument("--error", metavar="TEXT", type=filled, help="whose error holds this text")
-    group.add_argument("--since", metavar="SPAN", type=milliseconds, help="entered their state within: 90s, 1h, 7d")
+    group.add_argument("--tool", metavar="T", type=filled, help="calls of this tool")
+    group.add_argument("--scope", metavar="S", type=filled, help="calls of this scope; a trailing * matches any ending")
     group.add_argument(
-        "--older-than", metavar="SPAN", type=milliseconds_or_none, help="entered their state before that"
+        "--worker", metavar="W", type=filled, help="calls last claimed by a worker whose name contains this"
+    )
+    group.add_argument("--error", metavar="TEXT", type=filled, help="calls whose error contains this text")
+    group.add_argument(
+        "--since",
+        metavar="SPAN",
+        type=milliseconds,
+        help="calls that entered their state within this time: 90s, 1h, 7d",
+    )
+    group.add_argument(
+        "--older-than",
+        metavar="SPAN",
+        type=milliseconds_or_none,
+        help="calls that entered their state longer ago than this",
     )
     return group
 
 
 def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] = tuple(State)) -> Wanted:
-    """The filters that were typed; spans count back from Redis time."""
+    """The filters of the command line; time spans count back from Redis time."""
     now = server_now(connection)
     return Wanted(
         states=tuple(State(word) for word in args.state) if args.state else default,
@@ -102,12 +115,12 @@ def oldest(connection: Connection, state: State) -> tuple[PageRow, ...]:
 
 
 def behind_doubt(held: Sequence[PageRow]) -> list[PageRow]:
-    """Those of these held calls that wait for one in doubt."""
+    """The held calls among these that wait for an unknown call."""
     return [row for row in held if row.waits_for and row.waits_for[1] == State.UNKNOWN]
 
 
 def server_now(connection: Connection) -> int:
-    """Redis time, ms: the only clock that counts."""
+    """Redis time in ms, the only clock that is used."""
     seconds, micros = connection.command("TIME")
     return int(seconds) * 1000 + int(micros) // 1000
 
@@ -116,7 +129,7 @@ def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
     """One page of at most `limit` calls, from the cursor on."""
     found = Listing()
     if not (wish.tool or wish.scope or wish.worker or wish.error):
-        wish = replace(wish, step=min(STEP, limit + 1))  # every row fits: no more are read than are shown
+        wish = replace(wish, step=min(STEP, limit + 1))  # without filters no more rows are read than shown
     for row in _merged(connection, wish):
         if len(found.rows) == limit or found.looked_at == LOOK_MOST:
             return found
@@ -129,7 +142,7 @@ def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
 
 
 def walk(connection: Connection, wish: Wanted) -> Iterator[PageRow]:
-    """All calls that fit, one after the other, in small steps."""
+    """All matching calls, read in small steps."""
     return (row for row in _merged(connection, wish) if wish.fits(row))
 
 
@@ -143,8 +156,8 @@ def _merged(connection: Connection, wish: Wanted) -> Iterator[PageRow]:
 
 
 def _in_state(connection: Connection, state: State, wish: Wanted) -> Iterator[PageRow]:
-    """Calls of one state. Each step starts at the last row's moment, past the rows already seen of that moment, so
-    that calls which come and go meanwhile shift nothing."""
+    """Matching calls of one state. Each step starts at the time of the last row, after the rows already seen with that
+    time, so that calls which enter or leave the state meanwhile shift nothing."""
     span = Span(wish.newest_first, wish.since_us, wish.before_us, most=wish.step)
     while True:
         rows = connection.run(page(connection.space, state, span)).rows
@@ -173,7 +186,7 @@ def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
         return None
     entered, dash, key = cursor.partition("-")
     if not dash or not entered.isdigit():
-        raise Usage(f"--cursor {cursor!r}: give the one that the page before ended with")
+        raise Usage(f"--cursor {cursor!r}: use the cursor that the previous page printed")
     return int(entered), key
 
 
@@ -188,7 +201,7 @@ def _fits_scope(wish: str | None, scope: str) -> bool:
 
 
 def page_size(text: str) -> int:
-    """A sensible number of rows. An argparse type."""
+    """A number of rows for a page. An argparse type."""
     if not text.isdigit() or not 1 <= int(text) <= LOOK_MOST:
         raise argparse.ArgumentTypeError(f"a page holds 1 to {LOOK_MOST} calls, not {text}")
     return int(text)

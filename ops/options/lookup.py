@@ -1,6 +1,6 @@
-"""From what a person typed to one call: a whole key, an idempotency key, or the first digits of either.
+"""Finds the call for a key that a person typed: a call key, an idempotency key, or the first digits of either.
 
-Never guesses: digits that fit several calls, or too few of them, are refused.
+Decides which digits are enough: too few digits, or digits of several calls, are refused.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ FEWEST_DIGITS = 6
 
 
 def get_record(connection: Connection, typed: str) -> Record:
-    """The call that was meant.
+    """The call with this key.
 
     Raises:
         NotFound: no call has this key.
-        Usage: these digits are no key, are too few, or fit several calls.
+        Usage: this is not a key, has too few digits, or fits several calls.
     """
     key, _, fingerprint = typed.strip().lower().partition("-")
     if not _KEY.match(key):
-        raise Usage(f"{typed!r} is no call key: 32 hex digits, or the first ones of it; `toolonce calls` lists them")
+        raise Usage(
+            f"{typed!r} is not a call key (32 hex digits, or the first of them); `toolonce calls` lists the keys"
+        )
     found = connection.run(record(connection.space, key if len(key) == KEY_DIGITS else _complete(connection, key)))
     if found is None:
-        raise NotFound(f"no call {key} in {connection.place}; `toolonce calls` lists those there are")
+        raise NotFound(f"no call {key} in {connection.place}; `toolonce calls` lists the calls")
     if not found.fields.ikey.startswith(f"{found.key}-{fingerprint}"):
         raise NotFound(f"call {found.key} has another fingerprint: {found.fields.ikey}")
     return found
@@ -36,16 +38,16 @@ def get_record(connection: Connection, typed: str) -> Record:
 
 def _complete(connection: Connection, digits: str) -> str:
     if len(digits) < FEWEST_DIGITS:
-        raise Usage(f"{digits!r} is too short to name a call safely: give at least {FEWEST_DIGITS} digits")
+        raise Usage(f"{digits!r} is too short to identify a call: give at least {FEWEST_DIGITS} digits")
     match connection.run(find(connection.space, digits)):
         case (only,):
             return only
         case ():
             raise NotFound(
                 f"no call starts with {digits} among the {FIND_MOST} newest and oldest of each state in "
-                f"{connection.place}; others are found "
-                "by the whole key only: logs hold it, and `toolonce calls --json` with --state, --tool, --scope or "
-                "--older-than; or look in another --namespace"
+                f"{connection.place}; other calls "
+                "need the whole key: logs contain it, and `toolonce calls --json` with --state, --tool, --scope or "
+                "--older-than prints it; or try another --namespace"
             )
         case several:
             raise Usage(f"{digits} fits {len(several)} calls; give more digits: {', '.join(several)}")

@@ -1,4 +1,4 @@
-"""How a command's parser is made: description, examples as typed, and the options that many share."""
+"""Builds a command's parser: description, examples, and the options that many commands share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def command(
     subparsers: Subparsers, name: str, summary: str, *, examples: str, store: bool = True
 ) -> argparse.ArgumentParser:
-    """A parser with a one-line summary and examples; `store` adds the options that say where the store is."""
+    """A parser with a one-line summary and examples; `store` adds the options that locate the store."""
     parser = subparsers.add_parser(
         name,
         help=summary[0].lower() + summary[1:],
@@ -29,12 +29,12 @@ def command(
 
 
 def add_json(parser: argparse.ArgumentParser, shape: str) -> None:
-    """--json: the same data for programs. `shape` tells the members that are always there; more may come, none go."""
+    """Add --json: the data for programs. `shape` names the members that are always present; others may be added."""
     parser.add_argument("--json", action="store_true", help=f"print JSON instead of a table: {shape}")
 
 
 def filled(text: str) -> str:
-    """A word that says something: an unset variable of a script must not choose everything. An argparse type."""
+    """A non-empty text, since an unset variable in a script must not select everything. An argparse type."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty; was a variable not set?")
+        raise argparse.ArgumentTypeError("the value is empty; is a variable not set?")
     return text

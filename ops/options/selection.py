@@ -1,6 +1,6 @@
-"""Which calls a command acts on, and whether it may: keys or filters, a plan first, a word before many are changed.
+"""Selects the calls that a command changes: by keys or filters, with a plan first and a confirmation before many calls.
 
-Decides selection and confirmation for every command that writes. What is done to a call is the command's own.
+Decides selection and confirmation for every command that changes calls. Must not know what a command does to a call.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .lookup import get_record
 
 SHAPE = "{plan: [{call, name, state, fence, will, plan}], done: [{call, verdict, said}]}"
 BULK_MOST = 1_000
-"""Calls that one command takes on; a larger work is done in steps, each looked at."""
+"""Most calls that one command changes; more calls need several commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would become of one call. `will` False: nothing is done to it, `words` say why."""
+    """What a command would do to one call. `will` False: nothing, and `words` say why."""
 
     call: Record
     will: bool
@@ -45,32 +45,34 @@ class Plan:
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
-    """KEY ..., or filters, and --limit: which calls; for a command that only looks at them."""
-    parser.add_argument("keys", nargs="*", metavar="KEY", help="call keys, or the first digits; or use filters")
+    """Add KEY ..., filters and --limit, for a command that selects calls."""
+    parser.add_argument("keys", nargs="*", metavar="KEY", help="call keys or their first digits; or use filters")
     add_filters(parser).add_argument(
         "--limit", type=whole_number, default=BULK_MOST, metavar="N",
-        help=f"most calls that filters may take ({BULK_MOST})",
+        help=f"most calls that filters select ({BULK_MOST})",
     )  # fmt: skip
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The choice, and --dry-run and --yes: for a command that changes calls."""
+    """Add the selection, --dry-run and --yes, for a command that changes calls."""
     add_choice(parser)
     group = parser.add_argument_group("how")
-    group.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
-    group.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+    group.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+    group.add_argument("--yes", action="store_true", help="do not ask for confirmation; needed without a terminal")
 
 
 def records(args: argparse.Namespace, connection: Connection, default: tuple[State, ...]) -> Iterator[Record]:
-    """The calls that were named, or that the filters find.
+    """The calls of the given keys, or those that the filters find.
 
     Raises:
-        Usage: neither was given, or both.
-        NotFound: a named call is not there.
+        Usage: neither keys nor filters were given, or both.
+        NotFound: there is no call with a given key.
     """
     filters = has_filters(args)
     if bool(args.keys) == filters:
-        raise Usage("name calls, or choose them by filters" if not filters else "name calls or use filters, not both")
+        raise Usage(
+            "give call keys, or select calls by filters" if not filters else "give call keys or filters, not both"
+        )
     if args.keys:
         yield from (get_record(connection, typed) for typed in args.keys)
         return
@@ -83,21 +85,21 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
     if not some:
         render.say(f"no such calls in {connection.place}")
     if next(rows, None):
-        render.say(f"the filters find more than {args.limit} calls; only the newest of them are taken (--limit)")
+        render.say(f"the filters find more than {args.limit} calls; only the newest of them are selected (--limit)")
 
 
 def has_filters(args: argparse.Namespace) -> bool:
-    """Whether calls were chosen by filters."""
+    """Whether calls are selected by filters."""
     return any((args.state, args.tool, args.scope, args.worker, args.error, args.since, args.older_than))
 
 
 def carry_out(
     args: argparse.Namespace, plans: Sequence[Plan], act: Callable[[Plan, Actor], Decision], *, by: Actor
 ) -> ExitCode:
-    """Show the plan; where it may be done, do it call by call and tell what came of each.
+    """Show the plan and carry it out call by call, after a confirmation where one is needed.
 
     Raises:
-        Unsafe: it has to be confirmed, and nobody can be asked.
+        Unsafe: it was not confirmed, or needs a confirmation and there is no terminal.
     """
     willing = [plan for plan in plans if plan.will]
     if not args.json:
@@ -117,22 +119,22 @@ def carry_out(
 
 
 def confirm(args: argparse.Namespace, question: str, *, needed: bool = True) -> None:
-    """Ask, unless --yes was given or no word is needed.
+    """Ask for confirmation, unless --yes was given or none is needed.
 
     Raises:
-        Unsafe: the answer is no, or nobody is there to answer.
+        Unsafe: the answer is no, or there is no terminal.
     """
     if args.yes or not needed:
         return
     if not sys.stdin.isatty():
-        raise Unsafe(f"{question} nobody is here to say yes: add --yes, or --dry-run to look first")
+        raise Unsafe(f"{question} there is no terminal to confirm it: add --yes, or --dry-run to see the plan")
     if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
         raise Unsafe("not confirmed; nothing was done")
-    args.yes = True  # one answer is enough for one command
+    args.yes = True  # a command asks once
 
 
 def request_of(by: Actor, call: str) -> Actor:
-    """The actor for one call of many: a request id of its own, the same when the command is repeated."""
+    """The actor with a request id for this call, which is the same when the command is repeated."""
     return Actor(by.actor, by.reason, f"{by.request_id}:{call}")
 
 
@@ -147,7 +149,7 @@ def _attempt(plan: Plan, by: Actor, act: Callable[[Plan, Actor], Decision]) -> t
 
 def _show(plans: Sequence[Plan]) -> None:
     if not plans:
-        return  # whoever looked for them has said so
+        return  # `records` has printed it
     rows = (
         (
             plan.call.key[:SHOWN_DIGITS],

@@ -1,6 +1,6 @@
-"""Which Redis, which namespace, how sure: flags, then the environment, then this project's own server.
+"""Decides the Redis server, the namespace and the durability check of a command, and opens the connection.
 
-Decides the order of the three and opens the connection for a command. Knows no command.
+Flags come first, then the environment, then this project's own server. Must not know any command.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ..views import render
 REDIS = URL_VARIABLE
 NAMESPACE = NAMESPACE_VARIABLE
 DURABILITY = "TOOLONCE_DURABILITY"
-# A person waits: one answer may take a while on a busy server, but a dead one should be said so soon.
+# For commands of a person: long enough for a busy server, and short enough to report a dead one soon.
 PATIENCE = Patience(reply=5.0, total=5.0)
 LONG_PATIENCE = Patience(reply=10.0, total=60.0)
-"""What runs for long outlives a restart of its server; a person's command does not wait for one."""
+"""For long-running commands, which survive a restart of the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Where the store is; `url` None means the embedded server."""
+    """The location of the store; `url` None means the embedded server."""
 
     url: str | None
     namespace: str
@@ -46,7 +46,7 @@ class StoreSettings:
         """Read flags and environment.
 
         Raises:
-            Usage: the environment asks for a durability that there is not.
+            Usage: the environment holds an invalid durability.
         """
         level = args.durability or environment.get(DURABILITY) or Durability.STRICT
         if level not in set(Durability):
@@ -59,38 +59,41 @@ class StoreSettings:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that talks to the store."""
-    group = parser.add_argument_group("where the store is")
+    """Add the options of every command that uses the store."""
+    group = parser.add_argument_group("the store")
     group.add_argument(
         "--redis",
         metavar="URL",
-        help=f"redis://, rediss://, unix:// or redis+sentinel://; else {REDIS}, else this project's own server",
+        help=f"redis://, rediss://, unix:// or redis+sentinel://; default: {REDIS}, else this project's own server",
     )
-    group.add_argument("--namespace", metavar="NAME", help=f"the installation; else {NAMESPACE}, else toolonce")
+    group.add_argument(
+        "--namespace", metavar="NAME", help=f"the namespace in Redis; default: {NAMESPACE}, else toolonce"
+    )
     group.add_argument(
         "--durability",
         choices=[level.value for level in Durability],
-        help="strict: the server must fsync before it answers (default); declared: you vouch; volatile: it may forget",
+        help="strict (default): the server must fsync before it answers; declared: not checked, you are sure; "
+        "volatile: the server may lose writes",
     )
 
 
 def add_queue_limits(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that admits calls."""
+    """Add the options of every command that admits calls."""
     parser.add_argument(
         "--queue-limit", type=int, metavar="N",
-        help="admit nothing new while a queue holds N calls; 0: no limit; else TOOLONCE_QUEUE_LIMIT, else 100000",
+        help="refuse new calls while a queue holds N; 0: no limit; default: TOOLONCE_QUEUE_LIMIT, else 100000",
     )  # fmt: skip
     parser.add_argument(
         "--tenant-queue-limit", type=int, metavar="N",
-        help="nothing new of a tenant with N queued calls; 0: no limit; else TOOLONCE_TENANT_QUEUE_LIMIT, else 20000",
+        help="refuse calls of a tenant with N queued; 0: no limit; default: TOOLONCE_TENANT_QUEUE_LIMIT, else 20000",
     )  # fmt: skip
 
 
 def queue_limits(args: argparse.Namespace) -> QueueLimits:
-    """What the options and the environment say.
+    """The queue limits from the options, the environment and the defaults.
 
     Raises:
-        Usage: a limit is no number of calls.
+        Usage: a limit is not a number of calls.
     """
     given = {name: value for name in DEFAULTS if (value := getattr(args, name)) is not None}
     try:
@@ -103,15 +106,15 @@ def queue_limits(args: argparse.Namespace) -> QueueLimits:
 def open_store(
     args: argparse.Namespace, *, patience: Patience = PATIENCE, any_kind: bool = False, create: bool = False
 ) -> Iterator[Connection]:
-    """The connection that a command works on; this project's own server is joined or started, and left at the end.
+    """The connection of a command. This project's own server is joined or started, and left at the end.
 
     Args:
-        create: make this project a store of its own where it has none; for what begins things.
+        create: create a store for this project where it has none, for commands that start work.
 
     Raises:
-        StoreUnavailable, EmbeddedServerError: there is no server to talk to.
-        StoreUnsafe: the server is a node of a Redis Cluster, unless `any_kind` of server will do.
-        Usage: the URL or the namespace cannot be read.
+        StoreUnavailable, EmbeddedServerError: there is no server.
+        StoreUnsafe: the server is a node of a Redis Cluster, unless `any_kind` is True.
+        Usage: the URL or the namespace is invalid.
     """
     settings = StoreSettings.of(args)
     with ExitStack() as stack:
@@ -125,10 +128,10 @@ def open_store(
 
 
 def require_durable(args: argparse.Namespace, connection: Connection) -> None:
-    """Refuse a server that may forget, unless the operator said otherwise; say aloud what was waived.
+    """Refuse a server that may lose writes, unless the operator allows it, which prints a warning.
 
     Raises:
-        StoreUnsafe: with the cause and the way out.
+        StoreUnsafe: the text says why and what to do.
     """
     for warning in require(connection, StoreSettings.of(args).durability):
         render.say(f"toolonce: warning: {warning}")
@@ -141,7 +144,7 @@ def _embedded(create: bool) -> Iterator[str]:
     except NoStoreHere:
         raise
     except EmbeddedServerError as error:
-        raise type(error)(f"{error}; or name a server with --redis URL or {REDIS}") from error
+        raise type(error)(f"{error}; or set a server with --redis URL or {REDIS}") from error
     with server, kept_up(server):
         yield server.url
 
@@ -149,7 +152,7 @@ def _embedded(create: bool) -> Iterator[str]:
 def _connection(url: str, namespace: str, patience: Patience) -> Connection:
     try:
         connection = Connection(url, namespace=namespace, patience=patience)
-        connection.dedicated().close()  # connects nothing; an option of the URL that there is not shows here
+        connection.dedicated().close()  # does not connect yet, but refuses unknown options of the URL
         return connection
     except (ValueError, TypeError, RedisError) as error:
         about_url = "namespace" not in str(error)

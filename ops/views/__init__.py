@@ -1,1 +1,1 @@
-"""How data looks to people and programs."""
+"""Output: tables for people, JSON for programs, and logs."""

@@ -1,6 +1,6 @@
-"""One call as people and programs see it: who it is, what it asked for, how it stands, what may be done next.
+"""One call for people and programs: its identity, arguments, state, history, and the commands that fit its state.
 
-Pure: from a record to plain values. Secret fields are shown masked, whatever keys this process holds.
+Pure: turns a record into plain values. Secret fields are masked, also where this process has the keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBERS = ("attempt", "attempt_limit", "fence")
 
 
 def as_json(found: Record) -> dict[str, Any]:
-    """The whole call. Times are ms of Redis time; `next` holds commands that fit its state."""
+    """The whole call as JSON. Times are ms of Redis time; `next` lists commands that fit the state."""
     fields = found.fields
     view: dict[str, Any] = {"call": found.key, "idempotency_key": fields.ikey, "state": found.state}
     view |= external(fields.typed((*IDENTITY, *NUMBERS, *TIMES)))
@@ -57,19 +57,19 @@ def external(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def progress_of(fields: RecordFields) -> dict[str, Any] | None:
-    """What a handler said last of how far it is; None where none said a word. The fraction is the newest attempt's."""
+    """The last progress that a handler reported; None where there is none. The fraction is of the newest attempt."""
     if fields.progress_message is None:
         return None
     return {"fraction": fields.progress, "message": fields.progress_message}
 
 
 def masked(stored: str | None) -> Any:
-    """A stored JSON text as a value, with sealed fields as ``***``; None where the body is gone."""
+    """A stored JSON text as a value, with sealed fields as ``***``; None where retention has removed it."""
     return mask(_parsed(stored))
 
 
 def next_steps(found: Record) -> list[str]:
-    """What may be done now, as commands, the first one first."""
+    """Commands that fit the state of the call, the most useful one first."""
     key = found.key[:12]
     match found.state, found.fields.reason:
         case State.HELD, "approval" | "duplicate":
@@ -95,9 +95,9 @@ def next_steps(found: Record) -> list[str]:
 
 
 def _held_back(key: str, fields: RecordFields) -> list[str]:
-    """It may have run in moments that the store has lost; only someone who has looked can say."""
+    """Commands for a call that may have run before the store lost writes; a person has to find out."""
     return [
-        f"look in the system behind {fields.tool} for {fields.ikey}",
+        f"look for {fields.ikey} in the system that {fields.tool} changes",
         f"toolonce resolve {key} --succeeded JSON --reason R",
         f"toolonce resolve {key} --failed MESSAGE --reason R",
         f"toolonce recover --accept-loss {key} --reason R",
@@ -106,9 +106,9 @@ def _held_back(key: str, fields: RecordFields) -> list[str]:
 
 
 def _in_doubt(key: str, fields: RecordFields) -> list[str]:
-    """It happened, it did not, or let it happen again: only someone who has looked can say which."""
+    """Commands for an unknown call: a person has to find out whether it happened."""
     return [
-        f"look in the system behind {fields.tool} for {fields.ikey}",
+        f"look for {fields.ikey} in the system that {fields.tool} changes",
         f"toolonce resolve {key} --succeeded JSON --reason R",
         f"toolonce resolve {key} --failed MESSAGE --reason R",
         f"toolonce retry {key} --reason R",
@@ -116,12 +116,12 @@ def _in_doubt(key: str, fields: RecordFields) -> list[str]:
 
 
 def time_line(found: Record) -> list[tuple[str, str, str, str]]:
-    """The history as rows: when, what, from and to, by whom and why."""
+    """The history as rows: time, operation, states, actor and reason."""
     return [(moment(event["at"]), event.get("op", ""), move_of(event), actor_of(event)) for event in found.history]
 
 
 def standing(found: Record) -> str:
-    """The state in one line."""
+    """The state of a call in one line."""
     reason = found.fields.reason
     words = [f"{found.state} ({reason})" if reason else str(found.state)]
     if found.history:
@@ -129,16 +129,16 @@ def standing(found: Record) -> str:
     if found.lease_left_ms is not None:
         words.append(f"lease ends in {found.lease_left_ms} ms" if found.lease_left_ms > 0 else "lease has run out")
     if found.fields.may_have_run and found.state is not State.SUCCEEDED:
-        words.append("may have run before the store went back")
+        words.append("may have run before the store lost writes")
     if found.fields.cancel_requested:
-        words.append("stop asked for")
+        words.append("stop requested")
     if found.waits_for:
         words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")
     return ", ".join(words)
 
 
 def move_of(event: dict[str, Any]) -> str:
-    """From where to where."""
+    """The states before and after an event."""
     before, after = event.get("from"), event.get("to")
     if not after:
         return ""
@@ -146,7 +146,7 @@ def move_of(event: dict[str, Any]) -> str:
 
 
 def actor_of(event: dict[str, Any]) -> str:
-    """By whom and why, under which fence; of an attempt that an exception ended, which one and where."""
+    """The actor, reason and fence of an event; for an exception also its type and place."""
     parts = [str(event[name]) for name in ("actor", "reason") if event.get(name)]
     parts += [_raised(event["exception"])] if event.get("exception") else []
     if event.get("count"):

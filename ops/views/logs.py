@@ -1,6 +1,6 @@
-"""Logs of our long-running processes: one event a line, as JSON or for eyes, on stderr.
+"""Logs of long-running commands: one event per line on stderr, as JSON or as text.
 
-Decides the form and which fields may appear. Payloads never do: arguments and values are no fields here.
+Decides the form and which fields may appear. Arguments and results never do.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ FIELDS = (
     "event", "call", "idempotency_key", "scope", "turn", "tool", "fence", "attempt", "state", "queue", "worker",
     "tenant", "entry", "dialect", "reason", "duration_ms", "bytes", "tokens",
 )  # fmt: skip
-"""Extra fields that a log record may carry; all others stay out, so that no payload slips through."""
+"""Extra fields that are logged; others are left out, so that no arguments or results are logged by mistake."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """--log and --log-level."""
+    """Add --log and --log-level."""
     group = parser.add_argument_group("logs (stderr)")
-    group.add_argument("--log", choices=FORMS, help=f"else {LOG}, else console on a terminal and json elsewhere")
-    group.add_argument("--log-level", metavar="LEVEL", help=f"debug, info, warning, error; else {LEVEL}, else info")
+    group.add_argument(
+        "--log", choices=FORMS, help=f"form of logs; default: {LOG}, else console on a terminal and json elsewhere"
+    )
+    group.add_argument(
+        "--log-level", metavar="LEVEL", help=f"debug, info, warning or error; default: {LEVEL}, else info"
+    )
 
 
 def set_up(args: argparse.Namespace) -> None:
@@ -38,7 +42,7 @@ def set_up(args: argparse.Namespace) -> None:
     chosen = args.log or os.environ.get(LOG) or ("console" if sys.stderr.isatty() else "json")
     level = (args.log_level or os.environ.get(LEVEL) or "info").upper()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if chosen == "json" else ForEyes())
+    handler.setFormatter(JsonLines() if chosen == "json" else ConsoleLines())
     logger = logging.getLogger("toolonce")
     logger.handlers = [handler]
     logger.propagate = False
@@ -46,14 +50,14 @@ def set_up(args: argparse.Namespace) -> None:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The known extra fields of a record that hold something, and those of the run that it was written in."""
+    """The known extra fields of a record that are set, and those of the run that wrote it."""
     run = RUN.get()
     known = {**(facts(run) if run else {}), **record.__dict__}
     return {name: value for name in FIELDS if (value := known.get(name)) not in (None, "")}
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: at, level, logger, message, then the known fields."""
+    """Formats records as JSON, one object per line: at, level, logger, message, then the known fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -68,10 +72,10 @@ class JsonLines(logging.Formatter):
         return json_text(line)
 
 
-class ForEyes(logging.Formatter):
-    """Time, level, message, then the fields that are not in the message already; a traceback follows, indented.
+class ConsoleLines(logging.Formatter):
+    """Formats records as text: time, level, message, then fields that the message does not contain, then a traceback.
 
-    What others wrote cannot end the line, nor act on the terminal: such marks are shown as escapes.
+    Control characters are escaped, so that a value can neither end the line nor control the terminal.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -82,7 +86,7 @@ class ForEyes(logging.Formatter):
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    """The traceback that a line comes with, "" for none; as a text already where it comes from another process."""
+    """The traceback of a record, "" for none. A record from another process holds it as text."""
     if record.exc_info and not record.exc_text:
         return formatter.formatException(record.exc_info)
     return record.exc_text or ""

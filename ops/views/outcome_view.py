@@ -1,4 +1,4 @@
-"""Outcomes of a turn as people and programs see them, and what they mean for an exit code. Pure but for printing."""
+"""Outcomes of a turn for people and programs, and the exit code for them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .render import SHOWN_DIGITS
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """One outcome for programs; see `Outcome.to_json`. Sealed values are shown as ``***``."""
+    """One outcome as JSON; see `Outcome.to_json`. Sealed values are ``***``."""
     form = outcome.to_json()
     return form | {"result": mask(form["result"])} if "result" in form else form
 
 
 def answer(outcome: Outcome) -> str:
-    """What came of the call, in one short line."""
+    """The result or error of a call in one short line."""
     if outcome.has_value:
         return render.brief(render.json_line(mask(outcome.value)))
     if outcome.failure:
@@ -28,7 +28,7 @@ def answer(outcome: Outcome) -> str:
 
 
 def show(outcomes: Sequence[Outcome]) -> None:
-    """A table in call order."""
+    """Print outcomes as a table in call order."""
     rows = (
         (
             outcome.key[:SHOWN_DIGITS],
@@ -43,6 +43,6 @@ def show(outcomes: Sequence[Outcome]) -> None:
 
 
 def exit_code(outcomes: Sequence[Outcome], *, waited: bool) -> ExitCode:
-    """DONE where every call succeeded; one that is still open counts as bad only after someone waited for it."""
+    """DONE where every call succeeded. An open call counts as not succeeded only where the command has waited."""
     bad = any(not outcome.has_value and (waited or not outcome.pending) for outcome in outcomes)
     return ExitCode.ENDED_BADLY if bad else ExitCode.DONE

@@ -1,6 +1,6 @@
-"""How data looks: tables for people, JSON for programs. Data goes to stdout, everything else to stderr.
+"""Prints tables for people and JSON for programs. Data goes to stdout, everything else to stderr.
 
-Decides form only. What is shown, and in which words, is the commands' business.
+Decides form only. Must not know any command.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 from ...store.model.plain import UNSEEN, visible
 
 SHOWN_DIGITS = 12
-"""What tables show: enough to tell a billion calls apart."""
+"""Digits of a call key in tables; enough to distinguish a billion calls."""
 COLOURS = {
     "held": "yellow",
     "queued": "cyan",
@@ -32,46 +32,46 @@ COLOURS = {
     "conflict": "bold red",
 }
 PIPE_WIDTH = 200
-"""Columns where nobody looks: wide enough that grep finds whole lines."""
+"""Width of tables without a terminal; wide enough that grep finds whole lines."""
 
 LONGEST_CELL = 200
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console for stdout or stderr as they are now; plain text where they are no terminal."""
+    """A console for the current stdout or stderr; plain text where it is not a terminal."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False, soft_wrap=False)
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """A value as JSON: text of any language stays readable, and what would act on a terminal is escaped."""
+    """A value as JSON. Text of any language stays readable; control characters are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
-    # Outside of strings there are no such marks but line ends, which are JSON's own.
+    # Outside of strings JSON has no control characters but line ends.
     return UNSEEN.sub(lambda mark: mark[0] if mark[0] == "\n" else json.dumps(mark[0])[1:-1], text)
 
 
 def say(line: str) -> None:
-    """One line of progress, for people: to stderr."""
+    """Print one line for people to stderr."""
     print(visible(line), file=sys.stderr, flush=True)
 
 
 def show(line: str) -> None:
-    """One line of data, for people: to stdout."""
+    """Print one line of data to stdout."""
     print(visible(line), flush=True)
 
 
 def show_json(value: Any) -> None:
-    """One JSON document, indented."""
+    """Print one indented JSON document."""
     print(json_text(value, indent=2))
 
 
 def json_line(value: Any) -> str:
-    """A value on one line."""
+    """A value as JSON on one line."""
     return json_text(value)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
-    """A table; every cell is one line of plain text, whatever markup it holds, unless it is a Text."""
+    """Print a table. Every cell is one line of plain text without markup, unless it is a Text."""
     grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
         grid.add_column(column, overflow="fold")
@@ -81,7 +81,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, titl
 
 
 def show_pairs(pairs: Mapping[str, object]) -> None:
-    """Names and values, one a line."""
+    """Print names and values, one pair per line."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
@@ -91,23 +91,23 @@ def show_pairs(pairs: Mapping[str, object]) -> None:
 
 
 def one_line(value: object) -> Text:
-    # A name that a model made up must not look like another row, nor push the other columns off the screen.
+    # A name that a model invented must not look like another row, nor hide the other columns.
     words = plain(value).plain
     return Text(words if len(words) <= LONGEST_CELL else f"{words[: LONGEST_CELL - 1]}…")
 
 
 def plain(value: object) -> Text:
-    """A cell of any length, on one line."""
+    """Text of any length, on one line."""
     return Text(visible("" if value is None else str(value)))
 
 
 def state(word: str) -> Text:
-    """A state in its colour."""
+    """A state with its colour."""
     return Text(visible(word), COLOURS.get(word, ""))
 
 
 def age(milliseconds: int) -> str:
-    """A span for people: 4s, 3m, 2h, 5d; one unit is enough to decide by."""
+    """A time span for people, in one unit: 4s, 3m, 2h, 5d."""
     seconds = max(0, milliseconds) // 1000
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= 2 * size:
@@ -116,11 +116,11 @@ def age(milliseconds: int) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """A point in time: UTC, to the millisecond."""
+    """A time in UTC, to the millisecond."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def brief(words: str, most: int = 60) -> str:
-    """The first line, cut."""
+    """The first line of a text, cut at `most` characters."""
     line = words.splitlines()[0] if words else ""
     return line if len(line) <= most else f"{line[: most - 1]}…"

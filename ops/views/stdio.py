@@ -1,6 +1,6 @@
-"""The standard streams as a command may find them: closed, unable to show every letter, or without a reader.
+"""Prepares standard streams that are closed, cannot encode every character, or have no reader.
 
-Decides what our output does then. Knows no command.
+Decides what happens to output then. Must not know any command.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 
 def prepare() -> None:
-    """Closed streams (``>&-``) become empty ones; letters that the locale cannot show are escaped."""
+    """Replace closed streams (``>&-``) by empty ones, and escape characters that the locale cannot encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
@@ -21,8 +21,8 @@ def prepare() -> None:
 
 
 def give_up_output() -> None:
-    """Whatever is still to be written to stdout goes nowhere; Python would complain while it flushes at exit."""
+    """Discard output that is still buffered for stdout; else Python would report an error at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except io.UnsupportedOperation:
-        return  # not a file, so nothing is flushed at exit
+        return  # not a file, so Python flushes nothing at exit

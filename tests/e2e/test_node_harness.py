@@ -50,7 +50,7 @@ def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[S
 def consumer(site: Site, **env: str) -> Iterator[Child]:
     command = ["-m", "toolonce.ops", "consume", "--redis", site.url, "--namespace", site.namespace]
     with Child.python(*command, env=env) as child:
-        child.wait_for_line("takes from the inboxes")
+        child.wait_for_line("reads the inboxes")
         yield child
 
 

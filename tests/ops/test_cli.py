@@ -172,4 +172,4 @@ def test_a_reader_that_goes_away_is_no_error(redis_server: RealServer, namespace
 def test_an_unset_variable_of_a_script_chooses_nothing(toolonce: CommandLine, words: list[str]) -> None:
     said = toolonce(*words)
 
-    assert (said.code, "it is empty" in said.err) == (2, True)
+    assert (said.code, "the value is empty" in said.err) == (2, True)

@@ -1,5 +1,6 @@
-"""`toolonce aborted`: attempts at the provider that gave no turn. Nothing of them ran; the provider bills them all the
-same. Who keeps the notes is the harness: see `Observers.on_aborted`."""
+"""`toolonce aborted`: lists attempts at a provider that gave no turn, which are billed although nothing ran.
+
+Harnesses store these notes: see `Observers.on_aborted`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ ROWS = 100
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    summary = f"Show provider turns that were lost and billed: the newest {ROWS}, with --json all notes"
+    summary = f"Show provider turns that were lost and billed: the newest {ROWS}, with --json all of them"
     add_json(command(subparsers, "aborted", summary, examples=EXAMPLES), "{aborted: [{at, dialect, reason, ...}]}")
 
 
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json({"aborted": list(notes)})
     elif not notes:
-        render.say(f"no lost turn is noted in {connection.place}")
+        render.say(f"there are no notes of lost turns in {connection.place}")
     else:
         render.show_table(
             ("when", "dialect", "scope", "attempt", "reason", "status", "bytes", "tokens", "took"), map(_cells, notes)

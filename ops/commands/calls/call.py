@@ -1,4 +1,4 @@
-"""`toolonce call KEY`: all that is known of one call, and what may be done next."""
+"""`toolonce call KEY`: shows everything about one call, and the commands that fit its state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-toolonce call 3f9a2c41d07b          the first digits are enough; `toolonce calls` shows them
+toolonce call 3f9a2c41d07b          the first digits of the key; `toolonce calls` shows them
 toolonce call 3f9a2c41d07b --json
 """
 
@@ -45,28 +45,28 @@ def run(args: argparse.Namespace) -> int:
 
 def _ids(view: dict[str, Any]) -> str:
     reply_id = view.get("reply_id")
-    return f"{view.get('id', 'none')}" + (f" (used before: goes out as {reply_id})" if reply_id else "")
+    return f"{view.get('id', 'none')}" + (f" (used before: replies use {reply_id})" if reply_id else "")
 
 
 def show(found: Record) -> None:
-    """The call for people."""
+    """Print the call for people."""
     view = as_json(found)
     render.show_pairs(
         {
             "call": found.key,
             "idempotency key": view["idempotency_key"],
             "tool": f"{view.get('name')} (version {view.get('version')}, {view.get('effect')})",
-            "asked for by": f"scope {view.get('scope')}, turn {view.get('turn')}, id {_ids(view)}",
+            "requested by": f"scope {view.get('scope')}, turn {view.get('turn')}, id {_ids(view)}",
             "arguments": "forgotten" if view["forgotten"] else render.json_line(view["arguments"]),
             "state": render.state(found.state).append(standing(found).removeprefix(found.state)),
             "attempt": f"{view.get('attempt', 0)} of {view.get('attempt_limit', '?')}, fence {found.fence}",
             **_answer(found),
         }
     )
-    _section("history", ("when", "what", "move", "by, why"), time_line(found))
+    _section("history", ("when", "what", "states", "by, why"), time_line(found))
     evidence = [(render.json_line(item),) for item in view["evidence"]]
-    _section("evidence (came too late to count)", ("what came",), evidence)
-    _section("next", ("what may be done",), [(step,) for step in view["next"]])
+    _section("evidence (came too late to count)", ("evidence",), evidence)
+    _section("next", ("possible commands",), [(step,) for step in view["next"]])
 
 
 def _answer(found: Record) -> dict[str, object]:
@@ -74,7 +74,7 @@ def _answer(found: Record) -> dict[str, object]:
     if found.fields.result and found.state == "succeeded":
         lines["result"] = render.json_line(masked(found.fields.result))
     if found.state == "unknown" and (heard := found.fields.heard):
-        lines["reconcile"] = f"asked {found.fields.asked} times; the last: {heard}"
+        lines["reconcile"] = f"asked {found.fields.asked} times; last answer: {heard}"
     if failure := found.failure:
         lines["error"] = f"{failure.code}: {failure.message}"
     if said := progress_of(found.fields):

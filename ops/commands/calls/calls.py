@@ -1,4 +1,4 @@
-"""`toolonce calls`: which calls there are, a page at a time."""
+"""`toolonce calls`: lists calls, a page at a time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-toolonce calls                                    the newest calls of all states
-toolonce calls --state unknown                    the calls in doubt: each needs a person, or the tool's `reconcile`
+toolonce calls                                    the newest calls in any state
+toolonce calls --state unknown                    each needs a person, or the `reconcile` of its tool
 toolonce calls --state failed --tool pay --since 1h --json
-toolonce calls --error timeout --worker host-7    failed there, with that word in the error
+toolonce calls --error timeout --worker host-7    calls that failed there with this text in the error
 """
 
 
@@ -33,8 +33,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "calls", "List calls by state, newest first", examples=EXAMPLES)
     add_filters(parser)
     parser.add_argument("--oldest", action="store_true", help="oldest first")
-    parser.add_argument("--limit", type=page_size, default=50, metavar="N", help="calls on a page (50)")
-    parser.add_argument("--cursor", help="go on where a page ended")
+    parser.add_argument("--limit", type=page_size, default=50, metavar="N", help="calls per page (50)")
+    parser.add_argument("--cursor", help="continue after a page")
     add_json(parser, "{calls: [{call, state, entered_at, name, scope, turn, error, ...}], looked_at, next}")
 
 
@@ -47,17 +47,17 @@ def run(args: argparse.Namespace) -> int:
         rows = [row_json(row) for row in found.rows]
         render.show_json({"calls": rows, "looked_at": found.looked_at, "next": found.next})
     else:
-        # Beyond the reach of a search by first digits, only whole keys can be typed again.
+        # Calls that a search by first digits does not find need the whole key.
         far = bool(args.cursor or args.older_than) or found.looked_at > FIND_MOST
         _show(found, now, connection.place, digits=KEY_DIGITS if far else SHOWN_DIGITS)
     return 0
 
 
 def row_json(row: PageRow) -> dict[str, Any]:
-    """A row for programs; times are ms of Redis time."""
+    """A row as JSON; times are ms of Redis time."""
     fields = row.fields.typed(PAGE_FIELDS)
     if row.fields.cancel_requested:
-        fields["cancel_requested"] = "1"  # this form of a row has always shown it so
+        fields["cancel_requested"] = "1"  # a text, as in the record
     if row.waits_for:
         fields["waits_for"], fields["waits_for_state"] = row.waits_for
     error = json.loads(fields.pop("error", "") or "null")
@@ -68,11 +68,11 @@ def _show(found: Listing, now: int, place: str, *, digits: int) -> None:
     if not found.rows:
         render.say(f"no such calls in {place}" if found.next is None else f"none among {found.looked_at} calls")
     else:
-        columns = ("call", "state", "for", "tool", "scope", "attempt", "what is known")
+        columns = ("call", "state", "for", "tool", "scope", "attempt", "details")
         render.show_table(columns, (_cells(row, now, digits=digits) for row in found.rows))
-        render.say(f"all about one: toolonce call {found.rows[0].key[:digits]}")
+        render.say(f"details of one: toolonce call {found.rows[0].key[:digits]}")
     if found.next:
-        render.say(f"there may be more: --cursor {found.next}")
+        render.say(f"there may be more calls: --cursor {found.next}")
 
 
 def _cells(row: PageRow, now: int, *, digits: int) -> tuple[object, ...]:
@@ -86,7 +86,7 @@ def _known(row: PageRow) -> str:
     error = json.loads(row.fields.error or "null")
     if row.state.is_settled or row.state == "unknown":
         return render.brief(f"{error['code']}: {error['message']}") if error else ""
-    words = [row.fields.reason, "stop asked for" if row.fields.cancel_requested else ""]
+    words = [row.fields.reason, "stop requested" if row.fields.cancel_requested else ""]
     if row.waits_for:
         words.append(f"behind {row.waits_for[0][:SHOWN_DIGITS]} ({row.waits_for[1]})")
     return ", ".join(word for word in words if word)

@@ -1,4 +1,4 @@
-"""`toolonce tail`: what happens to calls, as it happens."""
+"""`toolonce tail`: prints each change of a call as it happens."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 EXAMPLES = """
 toolonce tail                        until Ctrl-C
 toolonce tail --tool pay --to unknown --json
-toolonce tail --last 50 --for 0s     what has happened lately, then end
+toolonce tail --last 50 --for 0s     the last 50 events, then end
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "tail", "Follow every change of state, live", examples=EXAMPLES)
-    parser.add_argument("--tool", metavar="T", help="of this tool")
-    parser.add_argument("--to", choices=[state.value for state in State], metavar="STATE", help="into this state")
-    parser.add_argument("--call", metavar="KEY", help="of this call")
-    parser.add_argument("--last", type=_last, default=10, metavar="N", help="begin with the last N events (10)")
+    parser.add_argument("--tool", metavar="T", help="only events of this tool")
+    parser.add_argument(
+        "--to", choices=[state.value for state in State], metavar="STATE", help="only changes into this state"
+    )
+    parser.add_argument("--call", metavar="KEY", help="only events of this call")
+    parser.add_argument("--last", type=_last, default=10, metavar="N", help="start with the last N events (10)")
     parser.add_argument("--for", type=seconds_or_none, dest="span", metavar="SPAN", help="end after this time")
-    add_json(parser, "an object a line, {call, at, op, tool, from, to, actor, ...}")
+    add_json(parser, "one object per line, {call, at, op, tool, from, to, actor, ...}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +56,7 @@ def _last(text: str) -> int:
 
 
 def _events(connection: Connection, last: int, until: float | None) -> Iterator[Event]:
-    """Events from the last ones on, until the time is up."""
+    """The last events and the following ones, until the time is over."""
     known = recent(connection, last)
     yield from known[-last:] if last else ()
     place = known[-1].place if known else b"0-0"

@@ -1,1 +1,1 @@
-"""Commands by which a person decides about calls."""
+"""Commands with which a person decides about calls."""

@@ -1,4 +1,4 @@
-"""`toolonce approve` and `toolonce deny`: a person's decision on calls that are held for it."""
+"""`toolonce approve` and `toolonce deny`: decide about calls that are held for approval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 APPROVE = """
-toolonce approve 3f9a2c41d07b                     shows the call and asks
+toolonce approve 3f9a2c41d07b                     shows the call and asks for confirmation
 toolonce approve 3f9a2c41d07b... --yes --reason 'ticket 812'
 """
 DENY = """
@@ -29,8 +29,8 @@ toolonce deny 3f9a2c41d07b --reason 'not this customer'
 
 def add_parser(subparsers: Subparsers) -> None:
     for name, summary, examples in (
-        ("approve", "Let held calls run, once, with exactly these arguments", APPROVE),
-        ("deny", "Refuse held calls; the model is told", DENY),
+        ("approve", "Let held calls run once, with exactly these arguments", APPROVE),
+        ("deny", "Refuse held calls, and tell the model", DENY),
     ):
         parser = command(subparsers, name, summary, examples=examples)
         selection.add_options(parser)
@@ -55,16 +55,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def plan(call: Record, decision: str) -> Plan:
-    """What the decision would mean for this call. Pure."""
+    """What the decision would do to this call. Pure."""
     if call.state is State.HELD and call.fields.reason in ("approval", "duplicate"):
         return Plan(call, True, "would run" if decision == "approve" else "would be refused")
     if by := call.fields.decided_by:
-        return Plan(call, False, f"{by} has decided already; it is {call.state}")
+        return Plan(call, False, f"{by} has already decided; it is {call.state}")
     return Plan(call, False, f"does not wait for approval: it is {call.state} {call.fields.reason}".rstrip())
 
 
 def _shown(args: argparse.Namespace) -> bool:
-    """Whole idempotency keys name the arguments, too: who gives them has seen what they approve."""
+    """Whether the operator has seen the arguments: whole idempotency keys were given, which identify them."""
     return bool(args.keys) and all("-" in key for key in args.keys)
 
 

@@ -1,4 +1,4 @@
-"""`toolonce cancel`: calls that have not started never will; those that run are asked to stop."""
+"""`toolonce cancel`: cancels calls that have not started, and asks running ones to stop."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def plan(call: Record) -> Plan:
-    """What cancelling this call would mean. Pure."""
+    """What cancelling would do to this call. Pure."""
     match call.state:
         case State.HELD | State.QUEUED:
             return Plan(call, True, "would never run")
         case State.RUNNING:
-            return Plan(call, True, "would be asked to stop; how it ends is not known yet")
+            return Plan(call, True, "would be asked to stop; it may still end in any way")
         case State.UNKNOWN:
-            return Plan(call, False, "has been entered: look, then resolve it")
+            return Plan(call, False, "has started: find out what happened, then resolve it")
         case _:
             by = call.fields.settled_by
-            return Plan(call, False, f"is {call.state}{f' (by {by})' if by else ''}: its answer stands")
+            return Plan(call, False, f"is {call.state}{f' (by {by})' if by else ''}: its outcome is final")

@@ -1,4 +1,4 @@
-"""`toolonce purge`: forget what settled calls held, before their retention ends."""
+"""`toolonce purge`: removes the content of settled calls before their retention ends."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MB = 1_000_000
 
 EXAMPLES = """
 toolonce purge --state succeeded --older-than 2d --yes
-toolonce purge --scope 'tenant-7/*' --dry-run            all that a tenant has left behind
-toolonce purge 3f9a2c41d07b --force --reason 'a test'    also a call in doubt: it is failed first, in your name
+toolonce purge --scope 'tenant-7/*' --dry-run            all settled calls of a tenant
+toolonce purge 3f9a2c41d07b --force --reason 'a test'    also if unknown: it is settled as failed first, in your name
 """
 
 
@@ -35,18 +35,18 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "purge",
-        "Forget arguments, results and history of settled calls; a mark stays, so that none runs again",
+        "Remove arguments, results and history of settled calls; a mark stays, so that none runs again",
         examples=EXAMPLES,
     )
     selection.add_options(parser)
-    parser.add_argument("--force", action="store_true", help="also calls in doubt; they are settled as failed first")
+    parser.add_argument("--force", action="store_true", help="unknown calls as well; they are settled as failed first")
     actor.add_options(parser)
     add_json(parser, selection.SHAPE)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.force and not args.reason.strip() and not args.dry_run:
-        raise Usage("--force needs --reason: a call in doubt is given up in your name")
+        raise Usage("--force needs --reason, since it settles unknown calls in your name")
     states = (*SETTLED, State.UNKNOWN) if args.force else tuple(SETTLED)
     with open_store(args) as connection:
         plans = [plan(call, force=args.force) for call in selection.records(args, connection, states)]
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def freed(before: Memory | None, after: Memory | None) -> str:
-    """What the server says of its memory, before and after; "" where it does not say. Pure."""
+    """The memory that the server reports before and after; "" where it does not report it. Pure."""
     if before is None or after is None:
         return ""
     limit = f" of {after.allowed / MB:.1f} MB" if after.allowed else ""
@@ -70,11 +70,11 @@ def freed(before: Memory | None, after: Memory | None) -> str:
 
 
 def plan(call: Record, *, force: bool) -> Plan:
-    """What purging this call would mean. Pure."""
+    """What purging would do to this call. Pure."""
     if call.fields.forgotten:
-        return Plan(call, False, "is forgotten already")
+        return Plan(call, False, "is already forgotten")
     if call.state is State.UNKNOWN:
-        words = "would be settled as failed and forgotten" if force else "is in doubt: look and resolve it, or --force"
+        words = "would be settled as failed and forgotten" if force else "is unknown: resolve it, or use --force"
         return Plan(call, force, words)
     if not call.state.is_settled:
         return Plan(call, False, f"is {call.state}: cancel it first")
@@ -83,7 +83,7 @@ def plan(call: Record, *, force: bool) -> Plan:
 
 def _forget(connection: Connection, call: Record, by: Actor) -> Decision:
     if call.state is State.UNKNOWN:
-        given_up = Failure("purged", "given up by an operator; nobody knows whether it happened")
+        given_up = Failure("purged", "settled by an operator; nobody knows whether it happened")
         done = connection.run(resolve(connection.space, Expected(call.key, call.state, call.fence), given_up, by))
         if done.refused:
             return done

@@ -1,4 +1,4 @@
-"""`toolonce recover`: mend now what workers mend by themselves, and accept what a step back of the store has lost."""
+"""`toolonce recover`: runs the recovery of workers now, and accepts the loss after the store lost writes."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-toolonce recover --dry-run        what is due
-toolonce recover                  end expired leases, push lost pointers again, do what time asks for
+toolonce recover --dry-run        what a sweep would do
+toolonce recover                  end expired leases, push lost pointers again, apply deadlines and retention
 toolonce recover --accept-loss --reason 'compared with the billing system'
 toolonce recover --accept-loss 3f9a2c41d07b --reason 'is not in the billing system'       this call only
-toolonce recover --accept-loss --tool lookup_price --reason 'harmless when repeated'      those held of this tool
+toolonce recover --accept-loss --tool lookup_price --reason 'harmless when repeated'      all held calls of this tool
 """
 SWEEPER = "toolonce recover"
 GRACE_MS = 1_000
-"""Between the two looks that find a lost pointer: a live worker claims within a few ms of taking it."""
+"""Milliseconds between the two reads that find a lost pointer; a running worker claims within a few ms of taking it."""
 GRACE_SLACK_S = 0.05
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "recover", "Mend what died: leases, pointers, deadlines", examples=EXAMPLES)
+    parser = command(
+        subparsers, "recover", "Recover expired leases, lost pointers and due deadlines now", examples=EXAMPLES
+    )
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help="the store was restored or failed over: let mutating calls run again; with calls or filters, those only",
+        help="after a restore or failover: let held mutating calls run; with keys or filters only these calls",
     )
     selection.add_options(parser)
     actor.add_options(parser)
-    add_json(
-        parser, f"what was found or mended, each as NAME: COUNT; where --accept-loss chooses calls {selection.SHAPE}"
-    )
+    add_json(parser, f"what was found or done, as NAME: COUNT; with --accept-loss for single calls {selection.SHAPE}")
 
 
 def run(args: argparse.Namespace) -> int:
     chosen = bool(args.keys) or selection.has_filters(args)
     if chosen and not args.accept_loss:
-        raise Usage("calls are chosen for --accept-loss only; without it everything that is due is mended")
+        raise Usage("keys and filters are for --accept-loss only; without it the sweep covers all calls")
     _require_reason(args)
     with open_store(args) as connection:
         if chosen:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def due(connection: Connection) -> dict[str, int]:
-    """What a sweep would find. Reads only."""
+    """Count what a sweep would find. Reads only."""
     now, space = server_now(connection), connection.space
     found = {name: int(connection.command("ZCOUNT", space.timed(name), "-inf", now)) for name in _TIMED}
     counted = read_stats(connection)
@@ -91,7 +91,7 @@ _TIMED: tuple[Timed, ...] = ("leases", "delayed", "deadlines", "approvals")
 
 
 def sweep(connection: Connection) -> dict[str, int]:
-    """Mend everything that is due, in bounded steps; safe beside any number of workers."""
+    """Run one sweep in bounded steps; safe while workers run."""
     space, counts = connection.space, Counter[str]()
     _exhaust(connection, counts, reclaim(space, SWEEPER))
     while (mended := connection.run(tick(space))[0]).more:
@@ -115,11 +115,11 @@ def _exhaust(connection: Connection, counts: Counter[str], step: Invocation[Mend
 
 def _require_reason(args: argparse.Namespace) -> None:
     if args.accept_loss and not args.dry_run and not args.reason.strip():
-        raise Usage("--accept-loss needs --reason: what was compared with what before calls may run again")
+        raise Usage("--accept-loss needs --reason: say what you compared before calls may run again")
 
 
 def _accept_calls(args: argparse.Namespace, connection: Connection) -> int:
-    """The flag stands, and other calls stay held."""
+    """Release single calls; the others stay held."""
     plans = [_plan(found) for found in selection.records(args, connection, (State.HELD,))]
 
     def act(plan: selection.Plan, by: Actor) -> Decision:
@@ -131,13 +131,14 @@ def _accept_calls(args: argparse.Namespace, connection: Connection) -> int:
 
 def _plan(found: Record) -> selection.Plan:
     if found.state is State.HELD and found.fields.reason == "store_went_back":
-        return selection.Plan(found, True, "would run, a second time if it had run before the store went back")
-    return selection.Plan(found, False, "is not held since the store went back")
+        return selection.Plan(found, True, "would run, for a second time if it ran before the store lost writes")
+    return selection.Plan(found, False, "is not held because the store lost writes")
 
 
 def _accept(args: argparse.Namespace, connection: Connection) -> dict[str, int]:
     selection.confirm(
-        args, "calls whose records were lost may run a second time; have you compared with the systems behind?"
+        args,
+        "calls whose records were lost may run a second time; have you compared with the systems that they change?",
     )
     by, freed, stood = actor.actor_of(args), 0, False
     while True:

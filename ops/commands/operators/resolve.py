@@ -1,5 +1,6 @@
-"""`toolonce resolve KEY`: say what became of a call in doubt, once someone has looked. In doubt is an unknown call, and
-one that is held since the store went back."""
+"""`toolonce resolve KEY`: settles a call after a person has found out what happened.
+
+For unknown calls, and for calls that are held because the store lost writes."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce resolve 3f9a2c41d07b --succeeded '{"invoice": 17}' --reason 'found it in the billing system'
-toolonce resolve 3f9a2c41d07b --failed 'not in the billing system' --reason 'looked at 03:10'
+toolonce resolve 3f9a2c41d07b --failed 'not in the billing system' --reason 'checked at 03:10'
 """
 
 
@@ -37,30 +38,30 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "resolve",
-        "Settle a call in doubt, unknown or held since the store went back: it happened, or it did not; nothing is run",
+        "Settle a call that is unknown, or held because the store lost writes, by what you found out; nothing runs",
         examples=EXAMPLES,
     )
     parser.add_argument("key", metavar="KEY")
     verdict = parser.add_mutually_exclusive_group(required=True)
-    verdict.add_argument("--succeeded", metavar="JSON", help="it happened, and this is the value the model gets")
-    verdict.add_argument("--failed", metavar="MESSAGE", help="it did not happen, and this is what the model is told")
+    verdict.add_argument("--succeeded", metavar="JSON", help="it happened, and this is its result for the model")
+    verdict.add_argument("--failed", metavar="MESSAGE", help="it did not happen; the message is for the model")
     actor.add_options(parser, reason_required=True)
     add_json(parser, "{call, verdict, state}")
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.reason.strip() or args.failed == "":
-        raise Usage("say it in words: the history keeps the --reason, and the model reads what --failed says")
+        raise Usage("the text is empty: the history keeps --reason, and the model reads --failed")
     value = None if args.succeeded is None else _value(args.succeeded)
     with open_store(args) as connection:
         found = get_record(connection, args.key)
         by = actor.without_secrets(actor.actor_of(args), found)
         verdict = _failed(found, args.failed) if args.succeeded is None else _stored(connection, found, value)
-        # A word given twice under one request id is answered as before, whatever the state is by now.
+        # A repeated request id gets the same answer, whatever the state is now.
         if not _is_in_doubt(found) and not args.request_id:
             raise NotDone(
-                f"not done: call {found.key} is {found.state}{_by(found)}; only calls that are unknown, or held since "
-                "the store went back, are resolved"
+                f"not done: call {found.key} is {found.state}{_by(found)}; only calls that are unknown, or held after "
+                "the store lost writes, can be resolved"
             )
         expected = Expected(found.key, found.state if _is_in_doubt(found) else State.UNKNOWN, found.fence)
         done = actor.require_done(connection.run(resolve(connection.space, expected, verdict, by)), found.key)
@@ -77,7 +78,7 @@ def _is_in_doubt(found: Record) -> bool:
 
 
 def _by(found: Record) -> str:
-    """Who or what moved it last: the second of two operators is told of the first."""
+    """The actor of the last change, so that the second of two operators learns of the first."""
     last = actor_of(found.history[-1]) if found.history else ""
     return f" ({last})" if last else ""
 
@@ -85,10 +86,10 @@ def _by(found: Record) -> str:
 def _value(text: str) -> object:
     try:
         value = json.loads(text)
-        json.dumps(value, allow_nan=False)  # NaN, Infinity and 1e999 are read, and are no JSON
+        json.dumps(value, allow_nan=False)  # json reads NaN, Infinity and 1e999, which are not JSON
         return value
     except (ValueError, RecursionError) as error:
-        raise Usage(f"--succeeded takes JSON ({error}); a text is '\"text\"', nothing is null") from error
+        raise Usage(f"--succeeded takes JSON ({error}); write '\"text\"' for a text, null for no result") from error
 
 
 def _failed(found: Record, words: str) -> Failure:
@@ -96,7 +97,7 @@ def _failed(found: Record, words: str) -> Failure:
 
 
 def _stored(connection: Connection, found: Record, value: object) -> str:
-    """The value as it is stored: secret results are sealed like the tool's own, secrets of the call are masked."""
+    """The value as it is stored: sealed where the tool's result is secret, and with the call's secrets masked."""
     rest = actor.secrets_of(found).scrub_value
     spec = connection.run(published(connection.space)).tools.get(found.fields.tool)
     if spec and spec.secret_result:

@@ -1,4 +1,4 @@
-"""`toolonce retry`: run failed or unknown calls again, on a person's word."""
+"""`toolonce retry`: runs failed or unknown calls again, because a person decided it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RETRYABLE = (State.FAILED, State.UNKNOWN)
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
-        subparsers, "retry", "Run failed or unknown calls again; says first what would happen", examples=EXAMPLES
+        subparsers, "retry", "Run failed or unknown calls again, after showing what would happen", examples=EXAMPLES
     )
     selection.add_options(parser)
     actor.add_options(parser)
@@ -40,7 +40,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if not args.dry_run and not args.reason.strip():
-        raise Usage("a retry needs --reason: the history keeps why a person let it run again (or use --dry-run)")
+        raise Usage("a retry needs --reason, which the history keeps (or use --dry-run)")
     with open_store(args) as connection:
         specs = connection.run(published(connection.space))
         found = selection.records(args, connection, RETRYABLE)
@@ -56,19 +56,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def plan(call: Record, specs: Published) -> Plan:
-    """What a retry of this call would mean. Pure."""
+    """What a retry would do to this call. Pure."""
     if call.fields.forgotten:
-        return Plan(call, False, "its arguments are past retention: submit it anew")
+        return Plan(call, False, "its arguments were removed at the end of its retention: submit it again")
     match call.state:
         case State.SUCCEEDED:
-            return Plan(call, False, "would replay: its answer stands")
+            return Plan(call, False, "would be replayed: it has succeeded")
         case State.REFUSED | State.CANCELLED | State.EXPIRED:
-            return Plan(call, False, f"is {call.state}, which is final; let the model ask again in a new turn")
+            return Plan(
+                call, False, f"is {call.state}, which is final; let the model call the tool again in a new turn"
+            )
         case State.HELD | State.QUEUED | State.RUNNING:
-            return Plan(call, False, f"is {call.state}: it is on its way")
+            return Plan(call, False, f"is {call.state} and will go on by itself")
     spec = specs.tools.get(call.fields.tool)
     if spec is None:
-        return Plan(call, True, "would wait: no worker has published this tool")
+        return Plan(call, True, "would wait, since no worker has published this tool")
     if not call.fields.secret and (fault := validate(spec.schema, _arguments(call))):
         return Plan(call, False, f"refused: the tool has changed; {fault.message}")
     if is_risky(call):
@@ -78,13 +80,13 @@ def plan(call: Record, specs: Published) -> Plan:
 
 
 def _once_approved(call: Record, spec: ToolSpec) -> str:
-    """No approval covers a second run. (Whether a hook will ask, only its worker can say.)"""
+    """Text for a tool that needs approval, which each run needs again. (A hook in the worker may need one as well.)"""
     asks = spec.approval == "always" or bool(call.fields.duplicate_of)
-    return ", once a person has approved it anew" if asks else ""
+    return ", after a person has approved it again" if asks else ""
 
 
 def is_risky(call: Record) -> bool:
-    """May a second run do harm? A mutating call in doubt may have happened."""
+    """Whether a second run may do harm: an unknown mutating call may have happened."""
     return call.state is State.UNKNOWN and call.fields.effect == Effect.MUTATING
 
 

@@ -1,4 +1,4 @@
-"""`toolonce consume`: turns what harnesses add to the inbox into queued calls."""
+"""`toolonce consume`: queues the calls that harnesses add to inboxes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ toolonce consume --tenant acme --tenant umbrella     only the inboxes of these t
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "consume", "Take calls from the inboxes and queue them", examples=EXAMPLES)
-    parser.add_argument("--tenant", action="append", default=[], metavar="T", help="only this one; may be repeated")
+    parser = command(subparsers, "consume", "Read calls from inboxes and queue them", examples=EXAMPLES)
+    parser.add_argument(
+        "--tenant", action="append", default=[], metavar="T", help="only this tenant's inbox; may be repeated"
+    )
     parser.add_argument("--name", default=consumer_name(), help="this consumer's name in the group (host and process)")
     add_queue_limits(parser)
     logs.add_options(parser)
@@ -44,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
         consumer = Consumer(connection, name=args.name, tenants=tuple(args.tenant), **queue_limits(args))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        render.say(f"consumer {args.name} takes from the inboxes of {connection.space.name}")
+        render.say(f"consumer {args.name} reads the inboxes of {connection.space.name}")
         consumer.run(stop)
     render.say(f"consumer {args.name} ends: {consumer.admitted} admitted, {consumer.quarantined} quarantined")
     return 0
 
 
 def consumer_name() -> str:
-    """Unique among live consumers: host and process."""
+    """A name that is unique among running consumers: host and process."""
     return f"{socket.gethostname()}-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""`toolonce decode`: what a stream or a response means. It executes nothing and needs no store."""
+"""`toolonce decode`: shows the turn in a stream or response. Executes nothing and needs no store."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ PIECE = 256
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
-        subparsers, "decode", "Show what a stream means, executing nothing", examples=EXAMPLES, store=False
+        subparsers, "decode", "Show the turn in a stream or response; executes nothing", examples=EXAMPLES, store=False
     )
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none"
+        "file", nargs="?", metavar="FILE", help="the response, streamed or whole (default: standard input)"
     )
     add_response_options(parser)
-    parser.add_argument("--drafts", action="store_true", help="also print, line by line, what a UI would have seen")
+    parser.add_argument(
+        "--drafts", action="store_true", help="also print the drafts that a UI would show, one per line"
+    )
     add_json(
         parser,
         "{outcome, calls: [{name, arguments, call_id, kind, position, ...}], rejected, text, turn_id, stop, error, "
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_json(result: TurnResult) -> dict[str, Any]:
-    """A result for programs: every field by its name, and the plain ``truncated``."""
+    """A result as JSON: every field, and ``truncated``."""
     shown = {field.name: getattr(result, field.name) for field in fields(result)}
     shown["calls"] = [asdict(call) for call in result.calls]
     shown["rejected"] = [asdict(call) for call in result.rejected]

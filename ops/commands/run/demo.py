@@ -1,4 +1,4 @@
-"""`toolonce demo`: the whole path on a server and a worker of its own, proven by a ledger outside Redis."""
+"""`toolonce demo`: shows the whole path on its own server and worker, and checks it with a ledger outside Redis."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce demo                    streams of all dialects, a cut one, a killed worker; under a minute
-toolonce demo turn.sse           any recorded stream; its tools are made up and answer with their arguments
+toolonce demo turn.sse           any recorded stream; its tools are simulated and return their arguments
 """
 PAYMENT = "payment.openai-responses.sse"
-"""The stream whose worker is killed; it has a step of its own."""
+"""The stream whose worker is killed, in a step of its own."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
-        subparsers, "demo", "Show it all on a server of its own, then clean up", examples=EXAMPLES, store=False
+        subparsers, "demo", "Show everything on a temporary server, then clean up", examples=EXAMPLES, store=False
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="recorded streams to run in place of ours")
-    parser.add_argument("--dialect", choices=DIALECTS, help="of the files; detected for each file if not given")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="recorded streams (default: those of the demo)")
+    parser.add_argument("--dialect", choices=DIALECTS, help="dialect of the files (default: detected for each file)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tools_of(streams: Iterable[Transcript]) -> list[str]:
-    """The tools that recorded streams ask for; they are made up."""
+    """The names of the tools that recorded streams call; these tools are simulated."""
     names: set[str] = set()
     for turn in (one.turn() for one in streams):
         names |= {call.name for call in turn.calls} | {call.name for call in turn.rejected}

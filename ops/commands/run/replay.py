@@ -1,5 +1,4 @@
-"""`toolonce replay`: feed turns or stored calls through again and show what a repeat is told. It executes nothing:
-the store is only asked."""
+"""`toolonce replay`: shows how repeats of turns or stored calls would be answered. Executes nothing and only reads."""
 
 from __future__ import annotations
 
@@ -33,16 +32,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce replay --turn turn.sse --scope tenant-1/chat-42      would a repeat of this turn run anything?
-toolonce replay --state succeeded --since 1d                  do stored calls still answer to what they were asked?
+toolonce replay --state succeeded --since 1d                  are stored calls still found by their arguments?
 toolonce replay 3f9a2c41d07b
 """
 STEP = 100
-"""Calls looked up in one round trip."""
+"""Calls read in one round trip."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayAnswer:
-    """What a repeat of one call is told: ``replay``, ``open``, ``conflict`` or ``new``."""
+    """How a repeat of one call would be answered: ``replay``, ``open``, ``conflict`` or ``new``."""
 
     word: str
     key: str
@@ -55,18 +54,18 @@ class ReplayAnswer:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "replay", "Show what repeats would be told, executing nothing", examples=EXAMPLES)
+    parser = command(subparsers, "replay", "Show how repeats would be answered; executes nothing", examples=EXAMPLES)
     selection.add_choice(parser)
     group = parser.add_argument_group("recorded turns")
     group.add_argument("--turn", action="append", default=[], metavar="FILE", help="a recorded stream or response")
     add_response_options(group)
-    group.add_argument("--turn-id", metavar="ID", help="the id it was submitted under, where that was your own")
+    group.add_argument("--turn-id", metavar="ID", help="the turn id of the submission, if it was your own")
     add_json(parser, "{answers: [{answer, call, name, ...}]}, where answer is replay, open, conflict or new")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.turn and (args.keys or not args.scope):
-        raise Usage("--turn takes --scope, the one it was submitted under, and no call keys")
+        raise Usage("--turn needs --scope, the one of the submission, and takes no call keys")
     turns = [turn_of(args, read_bytes(path)) for path in args.turn]
     with open_store(args) as connection:
         answers = _turns(args, connection, turns) if turns else _stored(args, connection)
@@ -88,7 +87,7 @@ def _turns(args: argparse.Namespace, connection: Connection, turns: list[TurnRes
 
 
 def _stored(args: argparse.Namespace, connection: Connection) -> list[ReplayAnswer]:
-    """Each call is asked for again with its stored arguments, under the keys of today."""
+    """Look up each call again by its stored arguments, with the current keys."""
     keyring, answers = Keyring.from_environment(), []
     batch: list[tuple[str, Identified]] = []
     for call in selection.records(args, connection, tuple(State)):
@@ -102,7 +101,7 @@ def _stored(args: argparse.Namespace, connection: Connection) -> list[ReplayAnsw
 def _identity(call: Record, keyring: Keyring) -> Identified:
     fields = call.fields
     if fields.forgotten:
-        return Identified(call.key, (fields.fp,))  # nothing is left to make a fingerprint from
+        return Identified(call.key, (fields.fp,))  # without arguments there is no new fingerprint
     arguments, tool = json.loads(fields.args or "{}"), fields.tool
     if fields.secret:
         if fields.kid not in keyring.ids:
@@ -135,7 +134,7 @@ def _word(outcome: Outcome | None) -> str:
 
 
 def _show(answers: list[ReplayAnswer], place: str) -> None:
-    meanings = {"new": "would run", "open": "is on its way or in doubt: the same call is waited for"}
+    meanings = {"new": "would run", "open": "is open or unknown: the repeat would wait for it"}
     rows = [
         (
             answer.key[:SHOWN_DIGITS],

@@ -1,4 +1,4 @@
-"""`toolonce submit`: a provider's response, or a list of calls, in; one stored answer per call out."""
+"""`toolonce submit`: submits the calls of a provider's response or of a list, and prints their outcomes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ TURN_SHAPE = (
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "submit", "Have the calls of one response run, once each", examples=EXAMPLES)
+    parser = command(subparsers, "submit", "Run the calls of one response, each once", examples=EXAMPLES)
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="the response, streamed or whole; standard input if none"
+        "file", nargs="?", metavar="FILE", help="the response, streamed or whole (default: standard input)"
     )
     parser.add_argument(
         "--scope", type=filled, required=True, help="tenant and conversation in which turn ids are unique"
     )
     add_response_options(parser)
-    parser.add_argument("--calls", metavar="FILE", help='in place of a response: [{"name", "arguments", "id"?}, ...]')
+    parser.add_argument("--calls", metavar="FILE", help='instead of a response: [{"name", "arguments", "id"?}, ...]')
     parser.add_argument("--turn-id", metavar="ID", help="your own step id, the same on every repeat")
     parser.add_argument("--ordered", action="store_true", help="run the calls strictly one after the other")
     parser.add_argument(
-        "--wait", type=seconds_or_none, default=60.0, metavar="SPAN", help="how long to wait (60s); 0: not at all"
+        "--wait", type=seconds_or_none, default=60.0, metavar="SPAN", help="time to wait (60s); 0: do not wait"
     )
     add_queue_limits(parser)
     parser.add_argument(
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:
-    """Wait and tell on the way what happens; whoever stops waiting is told the truth and how to go on."""
+    """Wait and print progress; after a timeout or Ctrl-C print how to continue."""
     try:
         for outcome in batch.events(seconds) if seconds != 0 else ():
             if line := _progress(outcome):
@@ -91,11 +91,11 @@ def _say_what_is_open(batch: Batch, scope: str) -> None:
     for_a_person = [outcome.key for outcome in held if outcome.marks.get("reason") in {"approval", "duplicate"}]
     if for_a_person:
         keys = " ".join(key[:SHOWN_DIGITS] for key in for_a_person)
-        render.say(f"{len(for_a_person)} of {len(outcomes)} calls wait for a person: toolonce approve {keys}, or deny")
+        render.say(f"{len(for_a_person)} of {len(outcomes)} calls wait for approval: toolonce approve {keys}, or deny")
     if others := sum(outcome.pending for outcome in outcomes) - len(for_a_person):
         render.say(
-            f"{others} of {len(outcomes)} calls are not finished and go on by themselves; "
-            f"later: toolonce wait --scope {quote(scope)} {quote(batch.turn_id)}"
+            f"{others} of {len(outcomes)} calls are not finished and continue; "
+            f"wait for them: toolonce wait --scope {quote(scope)} {quote(batch.turn_id)}"
         )
 
 
@@ -111,15 +111,15 @@ def _check(args: argparse.Namespace) -> None:
     if args.calls and args.file:
         raise Usage("give a response or --calls, not both")
     if args.calls and args.max_tokens:
-        raise Usage("--max-tokens is about a response; --calls are calls of a turn that ended properly")
+        raise Usage("--max-tokens is for a response, not for --calls")
     if args.calls and not args.turn_id:
         raise Usage("--calls needs --turn-id: your own step id, the same on every repeat")
     if args.calls and args.replies and not args.dialect:
-        raise Usage("--replies of --calls needs --dialect: whose messages shall it be?")
+        raise Usage("--replies with --calls needs --dialect")
 
 
 def show(args: argparse.Namespace, batch: Batch) -> None:
-    """The batch as the options ask for it: the provider's messages, JSON, or a table."""
+    """Print the batch as the provider's messages, JSON, or a table."""
     if args.replies:
         echo = batch.history(args.dialect) if batch.turn is not None else []
         render.show_json([*echo, *batch.replies(args.dialect)])
@@ -130,4 +130,4 @@ def show(args: argparse.Namespace, batch: Batch) -> None:
         outcome_view.show(batch.outcomes)
         if not batch.outcomes:
             why = batch.turn.diagnostics if batch.turn is not None else ()
-            render.say(f"turn {batch.turn_id} asks for no calls" + (f": {why[0]}" if why else ""))
+            render.say(f"turn {batch.turn_id} has no calls" + (f": {why[0]}" if why else ""))

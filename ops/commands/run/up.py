@@ -1,4 +1,4 @@
-"""`toolonce up`: everything for development in one terminal: a server, a consumer and a worker."""
+"""`toolonce up`: runs server, consumer and worker in one terminal, for development."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     with open_store(args, patience=LONG_PATIENCE, create=True) as connection:
         require_durable(args, connection)  # before the consumer admits anything
         shown = without_password(connection.url)
-        render.say(f"the store is at {shown}; harnesses elsewhere: export {REDIS}={shown}")
+        render.say(f"the store is at {shown}; for harnesses in other terminals: export {REDIS}={shown}")
         with _consumer(connection, queue_limits(args)):
             return work(args, connection, registry)
 

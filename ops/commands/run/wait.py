@@ -1,4 +1,4 @@
-"""`toolonce wait`: until a call, or all calls of a turn, have come to rest."""
+"""`toolonce wait`: waits until a call, or every call of a turn, is settled or unknown."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-toolonce wait 3f9a2c41d07b                  exits 0 when it succeeded, 1 when it ended otherwise or the time is up
+toolonce wait 3f9a2c41d07b                  exits 0 if it succeeded, else 1, also after the timeout
 toolonce wait 3f9a2c41d07b --timeout 5m --json
 toolonce wait --scope tenant-1/chat-42 resp_abc123 --replies --dialect openai-responses
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "wait", "Wait until a call, or a turn, is settled or in doubt", examples=EXAMPLES)
-    parser.add_argument("key", metavar="KEY", help="of a call; or with --scope the id of a turn")
-    parser.add_argument("--scope", type=filled, help="the scope that the turn was submitted in")
-    parser.add_argument("--dialect", choices=DIALECTS, help="with --replies: whose messages")
+    parser = command(
+        subparsers, "wait", "Wait until a call, or every call of a turn, is settled or unknown", examples=EXAMPLES
+    )
+    parser.add_argument("key", metavar="KEY", help="a call key; or with --scope a turn id")
+    parser.add_argument("--scope", type=filled, help="the scope in which the turn was submitted")
+    parser.add_argument("--dialect", choices=DIALECTS, help="with --replies: the form of the messages")
     parser.add_argument("--replies", action="store_true", help="print the turn's results as the provider's messages")
-    parser.add_argument("--timeout", type=seconds_or_none, metavar="SPAN", help="how long; for ever if not given")
+    parser.add_argument("--timeout", type=seconds_or_none, metavar="SPAN", help="time to wait (default: no limit)")
     add_json(parser, f"of a call {call.SHAPE}; of a turn {TURN_SHAPE}")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.replies and not (args.scope and args.dialect):
-        raise Usage("--replies needs --scope, since it is about a turn, and --dialect")
+        raise Usage("--replies needs --scope and --dialect")
     return _turn(args) if args.scope else _call(args)
 
 
@@ -77,7 +79,7 @@ def _call(args: argparse.Namespace) -> int:
 
 
 def until_rest(connection: Connection, found: Record, timeout: float | None) -> Record:
-    """The call once it is settled or unknown, or as it is when the time is up."""
+    """The call once it is settled or unknown, or after the timeout."""
     until = None if timeout is None else time.monotonic() + timeout
     wakeups = Wakeups(connection)
     try:
@@ -94,5 +96,5 @@ def until_rest(connection: Connection, found: Record, timeout: float | None) -> 
 
 
 def is_pending(found: Record) -> bool:
-    """May an answer still come without anyone asking?"""
+    """Whether the call still waits or runs, so that an outcome will come by itself."""
     return found.state in (State.HELD, State.QUEUED, State.RUNNING)

@@ -1,4 +1,4 @@
-"""`toolonce work`: a worker process for the tools of a registry."""
+"""`toolonce work`: runs a worker process for the tools of a registry."""
 
 from __future__ import annotations
 
@@ -23,44 +23,46 @@ if TYPE_CHECKING:
 EXAMPLES = """
 toolonce work --tools app.tools:tools
 toolonce work --tools app.tools:tools --concurrency 32 --queue default --queue billing
-toolonce work --tools app.tools:tools --burst      run what waits, then end
+toolonce work --tools app.tools:tools --burst      run the waiting calls, then end
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "work", "Run the calls that wait, with the tools of a registry", examples=EXAMPLES)
+    parser = command(subparsers, "work", "Run waiting calls with the tools of a registry", examples=EXAMPLES)
     add_worker_options(parser)
-    parser.add_argument("--burst", action="store_true", help="end when nothing is left to do")
+    parser.add_argument("--burst", action="store_true", help="end when no call waits")
 
 
 def add_worker_options(parser: argparse.ArgumentParser) -> None:
-    """What a worker can be told, by itself or inside `up`."""
-    parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="where your Registry is")
-    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="calls at once (16)")
+    """Add the options of a worker, which `up` has as well."""
+    parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="module and name of your Registry")
+    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="most calls at a time (16)")
     parser.add_argument(
         "--queue",
         action="append",
         type=filled,
         metavar="Q",
-        help="serve this queue; may be repeated (all of its tools)",
+        help="serve this queue; may be repeated (default: the queues of the tools)",
     )
     parser.add_argument(
-        "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="lease of a running call (30s)"
+        "--lease", type=milliseconds, default=30_000, metavar="SPAN", help="length of the lease of a running call (30s)"
     )
     parser.add_argument(
         "--keep", action="append", type=keeping, metavar="[STATE=]SPAN", default=[],
-        help="keep settled calls, or those of one state, this long (7d); may be repeated",
+        help="retention of settled calls, or of those in one state (7d); may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--keep-marks", type=milliseconds, default=Retention().tombstone_ms, metavar="SPAN",
-        help="keep the mark that a call has run (90d)",
+        help="time to keep the mark that a call has run (90d)",
     )  # fmt: skip
     parser.add_argument(
         "--replicas", type=replicas, default=0, metavar="all|N",
-        help="run a mutating call only once so many replicas have its claim; all: as many as there ever were (0)",
+        help="replicas that must have the claim of a mutating call before it runs; all: as many as there ever were (0)",
     )  # fmt: skip
-    parser.add_argument("--name", metavar="NAME", help="this worker's name; else host, process and a random word")
-    parser.add_argument("--grace", type=seconds, default=25.0, metavar="SPAN", help="time to finish on SIGTERM (25s)")
+    parser.add_argument("--name", metavar="NAME", help="name of this worker (default: host, process and a random word)")
+    parser.add_argument(
+        "--grace", type=seconds, default=25.0, metavar="SPAN", help="time for running calls to end after SIGTERM (25s)"
+    )
     logs.add_options(parser)
 
 
@@ -82,7 +84,7 @@ def replicas(text: str) -> int | Literal["all"]:
 
 
 def retention(keep: Sequence[tuple[State | None, int]], marks_ms: int) -> Retention:
-    """What the options say about how long calls are kept."""
+    """The retention from the options."""
     spans = dict(keep)
     states = {state: span for state, span in spans.items() if state}
     return Retention(spans.get(None, Retention().body_ms), marks_ms, states)
@@ -97,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 def work(args: argparse.Namespace, connection: Connection, registry: Registry, *, burst: bool = False) -> int:
     """Run a worker in this process until it is told to end."""
-    from ....worker.runtime.process import Options, run_worker  # RQ's machinery: only a worker pays for its import
+    from ....worker.runtime.process import Options, run_worker  # imports RQ, which only a worker needs
 
     try:
         options = Options(

@@ -1,4 +1,4 @@
-"""`toolonce doctor`: what is wrong with this installation, why it matters, and the command that mends it."""
+"""`toolonce doctor`: reports what is wrong with this installation, why it matters, and how to fix it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce doctor
-toolonce doctor --json --strict      for a probe: exits 1 on warnings, too
+toolonce doctor --json --strict      for a probe: exits 1 on warnings as well
 """
 COLOURS = {Severity.NOTICE: "", Severity.WARNING: "yellow", Severity.ERROR: "red", Severity.DANGER: "bold red"}
 
@@ -30,10 +30,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = command(
         subparsers,
         "doctor",
-        "Look for what is wrong; exits 1 when calls will not come to rest, 4 when a guarantee is off",
+        "Check the installation; exits 1 if calls will not come to rest, 4 if a guarantee does not hold",
         examples=EXAMPLES,
     )
-    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings, too")
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings as well")
     add_json(parser, "{store: {url, namespace}, findings: [{code, severity, what, why, mend}]}")
 
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def examine(snapshot: HealthSnapshot) -> list[Finding]:
-    """All findings, the worst first. Pure."""
+    """All findings, worst first. Pure."""
     found = [*of_the_server(snapshot), *of_the_replicas(snapshot), *of_the_store(snapshot), *of_the_workers(snapshot)]
     return sorted(found, key=lambda finding: -finding.severity)
 
@@ -64,7 +64,7 @@ def verdict(found: list[Finding], *, strict: bool = False) -> ExitCode:
 
 
 def as_json(finding: Finding) -> dict[str, object]:
-    """A finding for programs."""
+    """A finding as JSON."""
     return {**asdict(finding), "severity": finding.severity.name.lower()}
 
 
@@ -75,6 +75,6 @@ def _show(found: list[Finding]) -> None:
         console = render.console()
         console.print(line)
         console.print(render.plain(f"  why:  {finding.why}"))
-        console.print(render.plain(f"  mend: {finding.mend}"))
+        console.print(render.plain(f"  fix:  {finding.mend}"))
     if not found:
         print("nothing is wrong")

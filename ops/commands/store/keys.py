@@ -1,4 +1,4 @@
-"""`toolonce keys`: keys that are derived from those of the installation, for others to use."""
+"""`toolonce keys`: prints keys for harnesses, derived from the keys of the installation."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-TOOLONCE_ENTRY_KEY=$(toolonce keys seal --tenant acme)      for the harnesses of acme
+TOOLONCE_ENTRY_KEY=$(toolonce keys seal --tenant acme)      for harnesses of the tenant acme
 """
 SEAL = """
 toolonce keys seal --tenant acme
-TOOLONCE_KEYS=new,old toolonce keys seal --tenant acme --json      by the newest key; the entry keys of both open
+TOOLONCE_KEYS=new,old toolonce keys seal --tenant acme --json      from the newest key
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
-        subparsers, "keys", "Print keys for others, derived from TOOLONCE_KEYS", examples=EXAMPLES, store=False
+        subparsers, "keys", "Print keys for harnesses, derived from TOOLONCE_KEYS", examples=EXAMPLES, store=False
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    summary = "Print the key with which harnesses of a tenant seal their inbox entries; it opens nothing else"
+    summary = "Print the key with which harnesses of a tenant seal their inbox entries, and nothing else"
     seal = command(actions, "seal", summary, examples=SEAL, store=False)
-    seal.add_argument("--tenant", required=True, metavar="T", help="whose entries; the name of its inbox")
+    seal.add_argument("--tenant", required=True, metavar="T", help="the tenant, as in the name of its inbox")
     seal.set_defaults(action=_seal)
     add_json(seal, "{tenant, entry_key, key_id}")
 

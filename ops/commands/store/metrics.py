@@ -1,4 +1,4 @@
-"""`toolonce metrics`: an endpoint for Prometheus, over the store and over what happens in it."""
+"""`toolonce metrics`: serves metrics of the store and of its events for Prometheus."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ if TYPE_CHECKING:
 EXAMPLES = """
 toolonce metrics                            http://127.0.0.1:9464/metrics
 toolonce metrics --listen 0.0.0.0:9464
-toolonce metrics --once                     print one reading, for the textfile collector
+toolonce metrics --once                     print the metrics once, for the textfile collector
 """
 RETRY_S = 1.0
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "metrics", "Expose metrics for Prometheus", examples=EXAMPLES)
-    parser.add_argument("--listen", default="127.0.0.1:9464", metavar="HOST:PORT", help="where (127.0.0.1:9464)")
+    parser.add_argument(
+        "--listen", default="127.0.0.1:9464", metavar="HOST:PORT", help="address to listen on (127.0.0.1:9464)"
+    )
     parser.add_argument("--once", action="store_true", help="print the store's metrics and end")
     logs.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if find_spec("prometheus_client") is None:
-        raise Usage("metrics need an extra: pip install 'toolonce[metrics]'")
+        raise Usage("metrics need an extra package: pip install 'toolonce[metrics]'")
     from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
     from ...metrics.event_metrics import EventMetrics
@@ -71,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listen(connection: Connection, metrics: EventMetrics, stop: threading.Event) -> None:
-    """Count events until told to stop; a store that is away is waited for."""
+    """Count events until `stop` is set; waits for a store that does not answer."""
     known = recent(connection, 1)
     place = known[-1].place if known else b"0-0"
     while not stop.is_set():

@@ -1,4 +1,4 @@
-"""`toolonce rq-env`: what RQ's own tools need in their environment to see our queues."""
+"""`toolonce rq-env`: prints the environment that RQ's own tools need to see the queues of toolonce."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-eval "$(toolonce rq-env)"; rq info               what RQ's own command line shows of our queues and workers
+eval "$(toolonce rq-env)"; rq info               queues and workers as RQ shows them
 eval "$(toolonce rq-env)"; rq-dashboard --redis-url "$RQ_REDIS_URL"
 toolonce rq-env --namespace staging --redis redis://127.0.0.1:6379
 """
-SUMMARY = "Print the environment in which RQ's own tools, `rq info` and dashboards, see our queues"
+SUMMARY = "Print the environment in which RQ's own tools, `rq info` and dashboards, see the queues of toolonce"
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "rq-env", SUMMARY, examples=EXAMPLES)
-    parser.description = (
-        f"{SUMMARY}. The URL is printed as it was given, with its password; RQ's command line takes none of Sentinel."
-    )
+    parser.description = f"{SUMMARY}. The URL is printed with its password. RQ's command line accepts no Sentinel URL."
     add_json(parser, "{RQ_KEY_PREFIX}, and RQ_REDIS_URL where RQ can read the URL")
 
 
@@ -40,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     for name, value in variables.items():
         render.show(f"export {name}={shlex.quote(value)}")
     if "RQ_REDIS_URL" not in variables:
-        render.say("toolonce: RQ's command line takes no URL of Sentinel; give it the primary's own: rq info --url URL")
+        render.say("toolonce: RQ's command line accepts no Sentinel URL; use the primary's URL: rq info --url URL")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`toolonce stats`: how many calls stand where, and how long the oldest has waited."""
+"""`toolonce stats`: counts calls by state, tool and queue, and shows how long the oldest have waited."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ toolonce stats --json | jq .states.unknown
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(subparsers, "stats", "Count calls by state and tool, and show what waits", examples=EXAMPLES)
+    parser = command(subparsers, "stats", "Count calls by state, tool and queue", examples=EXAMPLES)
     add_json(
         parser,
         "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
@@ -46,14 +46,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _count_behind_doubt(connection: Connection, got: Stats) -> int:
-    """Among the oldest `LOOK_AT` held calls."""
+    """The number of calls behind an unknown call, among the oldest `LOOK_AT` held ones."""
     if not (got.stored[State.HELD] and got.stored[State.UNKNOWN]):
         return 0
     return len(behind_doubt(oldest(connection, State.HELD)))
 
 
 def as_json(got: Stats) -> dict[str, Any]:
-    """Counters for programs; ages in ms. `balanced` says that admitted = settled + open (G2)."""
+    """The counters as JSON; ages in ms. `balanced`: admitted = settled + open (G2)."""
     states = {state: got.counts.get(f"state:{state}", 0) for state in State}
     oldest = {state: got.read_at - at if at else None for state, at in got.oldest_at.items() if not state.is_settled}
     return {
@@ -85,11 +85,11 @@ def _by_tool(counts: dict[str, int]) -> dict[str, dict[str, int]]:
 def _show(view: dict[str, Any]) -> None:
     print(f"{view['admitted']} admitted = {view['settled']} settled + {view['open']} open")
     if not view["balanced"]:
-        print("the counters do not add up: report this, with `toolonce doctor --json`")
+        print("the counters do not add up: report this with the output of `toolonce doctor --json`")
     if view["states"][State.UNKNOWN]:
-        print(f"{view['states'][State.UNKNOWN]} in doubt: see `toolonce calls --state unknown`")
+        print(f"{view['states'][State.UNKNOWN]} unknown: see `toolonce calls --state unknown`")
     if view["held_behind_doubt"]:
-        print(f"{view['held_behind_doubt']} held behind calls in doubt: see `toolonce calls --state held`")
+        print(f"{view['held_behind_doubt']} held behind unknown calls: see `toolonce calls --state held`")
     if "went_back" in view["flags"]:
         print("the store has lost writes: mutating calls are held; see `toolonce recover --help`")
     per_second = view["per_second"]

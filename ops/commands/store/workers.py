@@ -1,4 +1,4 @@
-"""`toolonce workers`: which workers there are, when each last gave a sign of life, and what it is doing."""
+"""`toolonce workers`: lists workers, their last heartbeat and what they are doing."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce workers
-toolonce workers --here              for a container's health check: exits 1 unless a worker lives on this machine
+toolonce workers --here              for a container's health check: exits 1 if no worker runs on this machine
 toolonce workers --json | jq '.workers[] | {name, busy}'
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(
-        subparsers, "workers", "Show workers, their last sign of life and what they are doing", examples=EXAMPLES
+        subparsers, "workers", "Show workers, their last heartbeat and what they are doing", examples=EXAMPLES
     )
-    parser.add_argument("--here", action="store_true", help="those of this machine or container; exit 1 if none lives")
+    parser.add_argument("--here", action="store_true", help="only of this machine or container; exit 1 if none runs")
     add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, silent, ...}]}")
 
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json({"workers": [as_json(row) for row in rows]})
     elif not rows:
-        render.say(f"no worker lives in {connection.place}; start one: toolonce work --tools MODULE:REGISTRY")
+        render.say(f"no worker runs in {connection.place}; start one: toolonce work --tools MODULE:REGISTRY")
     else:
         _show(rows)
     lives = any(not row.is_silent for row in rows)
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_json(row: WorkerRow) -> dict[str, Any]:
-    """A worker for programs; `heard_s`: the age of its last sign of life, in seconds; `silent`: several are overdue."""
+    """A worker as JSON. `heard_s`: seconds since its last heartbeat; `silent`: several heartbeats are missing."""
     report = asdict(row.report) if row.report else {}
     place = {"name": row.name, "hostname": row.hostname, "pid": row.pid, "queues": row.queues}
     return {**place, "started_at": row.started_at, "heard_s": round(row.heard_s, 3), "silent": row.is_silent, **report}

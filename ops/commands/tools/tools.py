@@ -1,4 +1,4 @@
-"""`toolonce tools`: look at a registry before it is used, or at the tools that workers have published."""
+"""`toolonce tools`: checks a registry before it is used, or lists the tools that workers have published."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ...options.parser import Subparsers
 
 EXAMPLES = """
-toolonce tools check app.tools:tools                      exits 1 where a tool is risky
-toolonce tools check app.tools:tools --write tools.json   and keep each spec with its parallel_safe flag
-toolonce tools list                                       what workers have published
+toolonce tools check app.tools:tools                      exits 1 if a tool is risky
+toolonce tools check app.tools:tools --write tools.json   also writes each spec with its parallel_safe flag
+toolonce tools list                                       the tools that workers have published
 """
 
 
@@ -32,14 +32,16 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers, "tools", "Check your tools, or list the published ones", examples=EXAMPLES, store=False
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="look at a registry: parallel calls, limits, what a crash would leave")
+    check = actions.add_parser("check", help="check a registry: parallel calls, limits, and what a crash would leave")
     where = check.add_mutually_exclusive_group(required=True)
-    where.add_argument("registry", nargs="?", metavar="MODULE:REGISTRY", help="where your Registry is")
-    where.add_argument("--tools", metavar="MODULE:REGISTRY", help="the same, as `work` takes it")
-    check.add_argument("--fanout", type=int, default=DEFAULT_FANOUT, metavar="N", help="calls of one tool in a turn")
+    where.add_argument("registry", nargs="?", metavar="MODULE:REGISTRY", help="module and name of your Registry")
+    where.add_argument("--tools", metavar="MODULE:REGISTRY", help="the same, as an option as in `work`")
+    check.add_argument(
+        "--fanout", type=int, default=DEFAULT_FANOUT, metavar="N", help="calls of one tool in a turn to check for"
+    )
     check.add_argument("--write", type=Path, metavar="FILE", help="write the specs as JSON, with parallel_safe flags")
     check.set_defaults(action=_check)
-    listed = actions.add_parser("list", help="the newest spec of each published tool")
+    listed = actions.add_parser("list", help="list the newest spec of each published tool")
     settings.add_options(listed)
     listed.set_defaults(action=_list)
     add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     if args.fanout < 1:
-        raise Usage(f"--fanout {args.fanout}: a turn that matters holds at least one call")
+        raise Usage(f"--fanout {args.fanout}: expected 1 or more")
     verdicts = audit(load_registry(args.registry or args.tools), fanout=args.fanout)
     if args.write:
         _write(args.write, to_json(verdicts))
@@ -77,9 +79,9 @@ def _show(verdicts: tuple[Verdict, ...]) -> None:
         for verdict in verdicts
         for finding in verdict.findings
     ]
-    render.show_table(("tool", "effect", "level", "what to know"), rows)
+    render.show_table(("tool", "effect", "level", "findings"), rows)
     if forbids_parallel_calls(verdicts):
-        render.say("ask the provider for one call at a time, or give these tools order_by or concurrency=1")
+        render.say("forbid parallel calls in the request, or give these tools order_by or concurrency=1")
 
 
 def _list(args: argparse.Namespace) -> int:

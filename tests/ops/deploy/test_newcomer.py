@@ -41,7 +41,7 @@ def test_a_newcomer_settles_a_call_in_doubt_by_what_the_screen_says(
 
     assert "toolonce doctor" in terminal.type("toolonce --help")
     diagnosis = terminal.type("toolonce doctor")
-    listed = terminal.type(re.search(r"mend: (toolonce calls --state unknown)", diagnosis).group(1))  # type: ignore[union-attr]
+    listed = terminal.type(re.search(r"fix:  (toolonce calls --state unknown)", diagnosis).group(1))  # type: ignore[union-attr]
     shown = terminal.type(re.search(r"(toolonce call \w+)", listed).group(1))  # type: ignore[union-attr]
     assert '"cents": 500' in shown
     assert scene.record(run.call).fields.ikey in shown

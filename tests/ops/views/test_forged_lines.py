@@ -12,7 +12,7 @@ import pytest
 from tests.support.processes.command_line import CommandLine
 from tests.support.store.live_store import LiveScene
 from toolonce.ops.views import render
-from toolonce.ops.views.logs import ForEyes, JsonLines
+from toolonce.ops.views.logs import ConsoleLines, JsonLines
 from toolonce.store.model.plain import visible
 from toolonce.stream import TurnDecoder
 
@@ -37,7 +37,7 @@ def is_harmless(text: str) -> bool:
 
 def test_a_log_line_of_foreign_text_stays_one_line_and_shows_what_it_holds() -> None:
     """faults 25"""
-    line = ForEyes().format(record(f"turn failed: {EVIL}"))
+    line = ConsoleLines().format(record(f"turn failed: {EVIL}"))
 
     assert is_harmless(line)
     assert f"turn failed: {SEEN}" in line
@@ -46,7 +46,7 @@ def test_a_log_line_of_foreign_text_stays_one_line_and_shows_what_it_holds() -> 
 
 def test_a_traceback_in_a_log_cannot_pass_for_lines_of_the_log() -> None:
     """faults 25"""
-    text = ForEyes().format(record("it broke", error=ValueError(EVIL)))
+    text = ConsoleLines().format(record("it broke", error=ValueError(EVIL)))
 
     assert is_harmless(text)
     assert all(line.startswith("    ") for line in text.split("\n")[1:])

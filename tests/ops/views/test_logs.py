@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.processes.processes import Child
 from tests.support.servers.redis_server import RealServer
-from toolonce.ops.views.logs import ForEyes, JsonLines
+from toolonce.ops.views.logs import ConsoleLines, JsonLines
 from toolonce.store.model.specs import Effect
 from toolonce.store.operations.runs import Run
 from toolonce.worker.execution.log_context import working_on
@@ -43,7 +43,7 @@ def test_a_line_written_inside_a_run_names_call_turn_tool_and_fence() -> None:
     assert "call" not in outside
 
 
-@pytest.mark.parametrize("form", [JsonLines(), ForEyes()])
+@pytest.mark.parametrize("form", [JsonLines(), ConsoleLines()])
 def test_fields_that_nobody_has_named_stay_out_of_the_logs(form: logging.Formatter) -> None:
     with working_on(RUN):
         line = form.format(record(arguments={"card": "4111"}, value="4111"))

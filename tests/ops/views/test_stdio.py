@@ -62,5 +62,5 @@ def test_text_that_is_no_utf_8_is_refused_in_one_line(toolonce: CommandLine, sce
     run = scene.unknown("a")
     refused = toolonce("resolve", run.call, "--failed", "no", "--reason", "\udcff")
     assert refused.code == 2
-    assert refused.err == "toolonce: '\\udcff' is no UTF-8 text and cannot be stored\n"
+    assert refused.err == "toolonce: '\\udcff' is not valid UTF-8 and cannot be stored\n"
     assert scene.record(run.call).state == "unknown"

@@ -135,7 +135,7 @@ def test_an_empty_filter_is_refused_since_it_would_choose_every_call(
 
     said = toolonce(command, "--state", "queued", word, "")
 
-    assert (said.code, "it is empty" in said.err) == (2, True)
+    assert (said.code, "the value is empty" in said.err) == (2, True)
     assert scene.state(key) == "queued"
 
 
@@ -174,4 +174,4 @@ def test_a_call_behind_one_in_doubt_says_whom_it_waits_for(scene: LiveScene, too
     assert ahead[:12] in toolonce("doctor").out
     assert behind[:12] in toolonce("doctor").out
     assert toolonce("stats", "--json").json["held_behind_doubt"] == 1
-    assert "1 held behind calls in doubt" in toolonce("stats").out
+    assert "1 held behind unknown calls" in toolonce("stats").out

@@ -74,7 +74,7 @@ def test_a_denied_call_is_refused_and_a_second_decision_is_told_of_the_first(
     assert denied.code == 0
     assert scene.state(key) == "refused"
     assert late.code == 1
-    assert "alice has decided already" in late.out
+    assert "alice has already decided" in late.out
 
 
 def test_only_calls_that_wait_for_approval_are_decided(scene: LiveScene, toolonce: CommandLine) -> None:
@@ -89,7 +89,7 @@ def test_only_calls_that_wait_for_approval_are_decided(scene: LiveScene, toolonc
 def test_a_limit_that_makes_no_sense_is_an_error_of_usage(toolonce: CommandLine, many: str) -> None:
     said = toolonce("cancel", "--state", "queued", f"--limit={many}")
 
-    assert (said.code, "is no number from 1" in said.err) == (2, True)
+    assert (said.code, "is not a number from 1" in said.err) == (2, True)
 
 
 def test_calls_chosen_by_filters_are_confirmed_even_where_only_one_is_found(

@@ -27,9 +27,9 @@ def test_a_dry_run_says_what_would_run_replay_and_be_refused_and_changes_nothing
     assert plans[keys[0]] == (True, "would run again as attempt 2")
     assert plans[keys[1]][0]
     assert "AGAIN" in plans[keys[1]][1]
-    assert plans[keys[2]] == (False, "would replay: its answer stands")
+    assert plans[keys[2]] == (False, "would be replayed: it has succeeded")
     assert "no worker" in plans[keys[3]][1]
-    assert plans[keys[4]] == (False, "is queued: it is on its way")
+    assert plans[keys[4]] == (False, "is queued and will go on by itself")
     assert said.json["done"] == []
     assert said.code == 1
     assert [str(scene.state(key)) for key in keys] == ["failed", "unknown", "succeeded", "failed", "queued"]
@@ -147,6 +147,6 @@ def test_a_retry_says_that_its_approval_is_asked_for_anew(scene: LiveScene, tool
     planned = toolonce("retry", approved, repeat, "--dry-run", "--json").json["plan"]
     done = toolonce("retry", repeat, "--yes", "--reason", "once more", "--json")
 
-    assert all("once a person has approved it anew" in one["plan"] for one in planned), planned
+    assert all("after a person has approved it again" in one["plan"] for one in planned), planned
     assert done.json["done"][0]["verdict"] == "held"
     assert scene.record(repeat).fields.reason == "duplicate"

@@ -42,7 +42,7 @@ def test_a_stream_is_submitted_left_and_picked_up_as_the_providers_messages(
     later = toolonce("wait", "--scope", "a b", "turn-1", "--replies", "--dialect", dialect)
 
     assert [outcome["state"] for outcome in said.json["outcomes"]] == ["queued", "refused"]
-    assert "1 of 2 calls are not finished and go on by themselves" in said.err
+    assert "1 of 2 calls are not finished and continue" in said.err
     assert "toolonce wait --scope 'a b' turn-1" in said.err
     assert later.code == 1  # one of them was refused
     assert "paid" in later.out
@@ -74,7 +74,7 @@ def test_an_id_that_an_earlier_turn_used_goes_out_under_another_one_which_every_
     assert outcome["reply_id"].startswith("call_")
     assert said.json[0]["content"][-1]["id"] == said.json[1]["content"][0]["tool_use_id"] == outcome["reply_id"]
     assert toolonce("call", outcome["call"], "--json").json["reply_id"] == outcome["reply_id"]
-    assert f"goes out as {outcome['reply_id']}" in " ".join(toolonce("call", outcome["call"]).out.split())
+    assert f"replies use {outcome['reply_id']}" in " ".join(toolonce("call", outcome["call"]).out.split())
 
 
 def test_a_wait_that_is_over_too_soon_says_that_the_calls_go_on(
@@ -119,7 +119,7 @@ def test_a_call_that_waits_for_a_person_is_not_said_to_go_on_by_itself(
 
     said = toolonce("submit", "--scope", "s", "--turn-id", "t", "--calls", str(tmp_path / "calls.json"), "--wait", "0")
 
-    assert "1 of 1 calls wait for a person: toolonce approve " in said.err
+    assert "1 of 1 calls wait for approval: toolonce approve " in said.err
     assert "by themselves" not in said.err
 
 
@@ -134,7 +134,7 @@ def test_ctrl_c_while_waiting_says_what_goes_on_and_how_to_come_back(
         child.signal(signal.SIGINT)
         assert child.wait() == 130
 
-    assert "1 of 1 calls are not finished and go on by themselves; later: toolonce wait --scope s t" in child.output
+    assert "1 of 1 calls are not finished and continue; wait for them: toolonce wait --scope s t" in child.output
     assert "Traceback" not in child.output
     assert scene.queued_jobs()
 
