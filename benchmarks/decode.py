@@ -1,10 +1,11 @@
 """Our decoder against the vendors' own stream readers and against the floor, on the same bytes in one process.
 
 Run: .venv/bin/python benchmarks/decode.py [--json]        needs the dependency group ``sdk``; --no-sdk without
+     .venv/bin/python benchmarks/decode.py --dialect cohere --rounds 5        one dialect, in less time
 
 Floor: ``json.loads`` of each payload alone, which no decoder that reads every frame can do without. Reader: the
 vendor's typed events, one by one, nothing assembled. Helper: the same with the vendor's own assembly of the calls.
-Each of our numbers is the best of twenty rounds, the vendors' are of one; a ratio counts, not its microseconds.
+Each of our numbers is the best of all rounds, the vendors' are of one; a ratio counts, not its microseconds.
 Time is this process's own processor time, so that a busy machine changes little.
 """
 
@@ -35,7 +36,7 @@ from toolonce.stream.wire.ndjson import NdjsonReader  # noqa: E402
 
 CHUNK = 16_384  # what an HTTP client hands over at a time
 EVENTS = 10_000
-ROUNDS = 20
+ROUNDS = 20  # unless --rounds says otherwise
 REPEAT_BYTES = 300_000  # recordings are read again and again until about so many bytes were read
 
 
@@ -69,6 +70,12 @@ def synthetic(dialect: Dialect) -> bytes:
     return RENDER[dialect](calls, [number for number in range(4) for _ in fragments], "Hi")
 
 
+def as_array(data: bytes) -> bytes:
+    """The same turn as Google sends it without ``alt=sse``: one array, each element over several lines."""
+    elements = (json.dumps(json.loads(line[6:]), indent=2) for line in data.split(b"\n") if line)
+    return ("[" + "\n,\r\n".join(elements) + "\n]").encode()
+
+
 def recorded(dialect: Dialect) -> list[bytes]:
     """The recordings of a dialect that end well; the vendors' libraries raise in the middle of the others."""
     first, second = ([t for t in transcripts(it) if t.dialect == dialect] for it in (RECORDINGS, MORE_RECORDINGS))
@@ -91,7 +98,7 @@ def decode(dialect: Dialect, data: bytes) -> None:
     assert decoder.eof().outcome == "completed"
 
 
-def best(*works: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
+def best(*works: Callable[[], object], rounds: int) -> list[float]:
     """The best time of each, in turns, so that a busy machine is busy for all of them."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
@@ -107,7 +114,7 @@ def each_of(work: Callable[[bytes], object], streams: list[bytes]) -> None:
         work(data)
 
 
-def measure(name: str, dialect: Dialect, streams: list[bytes], sdk: bool) -> DecodeRow:
+def measure(name: str, dialect: Dialect, streams: list[bytes], args: argparse.Namespace) -> DecodeRow:
     repeats = max(1, REPEAT_BYTES // sum(map(len, streams)))
     rounds = streams * repeats
     frames = [payload for data in rounds for payload in payloads(dialect, data)]
@@ -115,9 +122,10 @@ def measure(name: str, dialect: Dialect, streams: list[bytes], sdk: bool) -> Dec
     floor, ours = best(
         lambda: [json.loads(frame) for frame in frames],
         lambda: each_of(lambda data: decode(dialect, data), rounds),
+        rounds=args.rounds,
     )
     reader = helper = None
-    if sdk:
+    if not args.no_sdk:
         from tests.support.stream.vendor_sdks import CALLS, READ
 
         reader = best(lambda: each_of(lambda data: exhaust(READ[dialect](data)), rounds), rounds=1)[0] * each
@@ -131,11 +139,13 @@ def exhaust(events: Iterator[object]) -> None:
         pass
 
 
-def rows(sdk: bool) -> Iterator[DecodeRow]:
-    for dialect in DIALECTS:
-        yield measure(f"{dialect}, one turn", dialect, [synthetic(dialect)], sdk)
+def rows(args: argparse.Namespace) -> Iterator[DecodeRow]:
+    for dialect in args.dialect or DIALECTS:
+        yield measure(f"{dialect}, one turn", dialect, [synthetic(dialect)], args)
+        if dialect == "google-generate":
+            yield measure(f"{dialect}, one turn as an array", dialect, [as_array(synthetic(dialect))], args)
         if streams := recorded(dialect):
-            yield measure(f"{dialect}, recordings", dialect, streams, sdk)
+            yield measure(f"{dialect}, recordings", dialect, streams, args)
 
 
 HEAD = """
@@ -153,14 +163,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--no-sdk", action="store_true", help="leave the vendors' libraries out")
+    parser.add_argument("--dialect", action="append", choices=DIALECTS, help="only this one; may come again")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of the floor and of ours (%(default)s)")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # the vendors' libraries' own deprecations
     os.environ.setdefault("OPENAI_LOG", "")
     if args.json:
-        print(json.dumps([asdict(row) for row in rows(not args.no_sdk)], indent=1))
+        print(json.dumps([asdict(row) for row in rows(args)], indent=1))
         return
     print(HEAD.strip())
-    for row in rows(not args.no_sdk):
+    for row in rows(args):
         print(line(row), flush=True)
 
 

@@ -21,7 +21,7 @@ from ..turns.verdict import decide_turn
 from ..wire.frames import BadFrame, error_event, error_in, is_json, parse_frame, stray_error
 from ..wire.json_scan import Repeated
 from ..wire.limits import DEFAULT_LIMITS, LimitPassed, TurnLimits
-from .detect import LOOK_AT, detect_dialect
+from .detect import LOOK_AT, detect_dialect, is_document
 from .parsed import json_of, named_event, raised_error
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ class TurnDecoder:
             frame = parse_frame(data, self._turn.limits)
         except BadFrame:
             self._turn.violate("a frame that is not JSON")
+            self._framing.refused(data)
             if self._framing.ended is not None:  # one document of all frames: the rest of it means nothing
                 self._turn.unreadable = "an array element that is not JSON"
             return
@@ -272,7 +273,7 @@ class TurnDecoder:
             documents = [line for line in self._framing.stray if line.startswith(b"{")]
             if len(documents) != 1:
                 self._detect_dialect()
-            if documents and self._turn.looks_like is None:
+            if (documents or is_document(self._head)) and not (self._turn.looks_like or self._turn.error):
                 self._turn.looks_like = "one JSON document (decode_body)"
         self._result = log_turn(decide_turn(self._reader, broken=broken, bytes_seen=self._bytes_seen))
         if self._recorder:

@@ -77,6 +77,9 @@ class EventStreamReader:
     def broken(self) -> None:
         """Nothing to do: bytes without their checksum are not read."""
 
+    def refused(self, data: bytes) -> None:
+        """Nothing to do: a payload is no plain line."""
+
     def _size(self, data: bytes, at: int) -> int | None:
         """The length of the message at this offset; None where its prelude is incomplete."""
         if len(data) - at < _PRELUDE.size:

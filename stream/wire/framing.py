@@ -24,7 +24,8 @@ class Framing(Protocol):
         bad_utf8: some text so far was not UTF-8.
         unreadable: why the bytes cannot be read any further (a wrong checksum or length); None where they can.
         ended: whether the end mark of the framing came; None where it has none and only the transport's end counts.
-        stray: lines that belong to no event, up to ``TurnLimits.stray_bytes``; they may hold an error document.
+        stray: lines that belong to no event or are not JSON, up to ``TurnLimits.stray_bytes``; they may hold an error
+            document.
     """
 
     names_events: bool
@@ -57,3 +58,6 @@ class Framing(Protocol):
 
     def broken(self) -> None:
         """The transport broke: no further event, but the last bytes still count for `bad_utf8` and `stray`."""
+
+    def refused(self, data: bytes) -> None:
+        """The caller found that the data of the last event is not JSON: where events are plain lines, it is stray."""

@@ -87,6 +87,9 @@ class JsonArrayReader:
         """The transport broke: what is not whole is no element."""
         self._check_rest()
 
+    def refused(self, data: bytes) -> None:
+        """Nothing to do: an element is no plain line."""
+
     def _feed(self, block: bytes) -> Iterator[WireEvent]:
         at = 0
         while at < len(block) and not self.unreadable:
@@ -210,6 +213,11 @@ class ArrayOrEvents:
             list(self._choose(SseReader, self._head))
         assert self._chosen
         self._chosen.broken()
+
+    def refused(self, data: bytes) -> None:
+        """See both framings."""
+        if self._chosen is not None:
+            self._chosen.refused(data)
 
     def _choose(self, framing: Callable[[TurnLimits], Framing], head: bytes) -> Iterable[WireEvent]:
         self._chosen = framing(self._limits)

@@ -10,11 +10,17 @@ from collections.abc import Iterable, Iterator
 
 from .framing import BOM, WireEvent
 from .limits import LimitPassed, TurnLimits
-from .sse import repaired
+from .sse import repaired, without_cut_character
 
 
 class NdjsonReader:
-    """Takes bytes and returns lines. It holds one unfinished line."""
+    """Takes bytes and returns lines. It holds one unfinished line.
+
+    Attributes:
+        bad_utf8: some line so far was not UTF-8.
+        stray: the lines from the first one on that is not JSON, up to ``TurnLimits.stray_bytes``. Some servers spread
+            an error document over several lines.
+    """
 
     names_events = False
     ended: bool | None = None
@@ -24,6 +30,8 @@ class NdjsonReader:
         self.bad_utf8 = False
         self.stray: list[bytes] = []
         self._most = limits.line_bytes
+        self._stray_room = limits.stray_bytes
+        self._keeps = False
         self._pieces: list[bytes] = []
         self._held = 0
         self._started = False
@@ -37,17 +45,25 @@ class NdjsonReader:
         *whole, rest = chunk.split(b"\n")
         for line in whole:
             self._hold(line)
-            yield from self._line()
+            yield from self._line(self._taken())
         if rest:
             self._hold(rest)
 
     def end(self) -> Iterable[WireEvent]:
         """At a clean end: the last line without its LF. Whether it counts is for the caller to say."""
-        return self._line()
+        self._keeps = True
+        return self._line(without_cut_character(self._taken()))
 
     def broken(self) -> None:
         """The transport broke: nothing more is a line, but an error in the last one stays."""
-        self.stray += [line for _, line, _ in self._line()]
+        for _ in self.end():
+            pass
+
+    def refused(self, data: bytes) -> None:
+        """Keep this line and all later ones as stray."""
+        if not self._keeps:
+            self._keeps = True
+            self._keep(data)
 
     def _hold(self, piece: bytes) -> None:
         self._pieces.append(piece)
@@ -55,9 +71,12 @@ class NdjsonReader:
         if self._held > self._most:
             raise LimitPassed("line_bytes")
 
-    def _line(self) -> Iterator[WireEvent]:
+    def _taken(self) -> bytes:
         line = b"".join(self._pieces)
         self._pieces, self._held = [], 0
+        return line
+
+    def _line(self, line: bytes) -> Iterator[WireEvent]:
         if not self._started:
             self._started = bool(line)
             line = line.removeprefix(BOM)
@@ -66,4 +85,11 @@ class NdjsonReader:
             whole = repaired(line)
             damaged = whole is not line
             self.bad_utf8 |= damaged
+            if self._keeps:
+                self._keep(whole)
             yield b"", whole, damaged
+
+    def _keep(self, line: bytes) -> None:
+        if self._stray_room > 0:
+            self._stray_room -= len(line) + 1
+            self.stray.append(line)

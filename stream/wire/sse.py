@@ -12,6 +12,7 @@ from .framing import BOM, WireEvent
 from .limits import LimitPassed, TurnLimits
 
 _SILENT_FIELDS = frozenset({b"id", b"retry"})
+_REPLACEMENT = "\ufffd".encode()
 
 
 class SseReader:
@@ -75,6 +76,9 @@ class SseReader:
         if last := self._last_line():
             self._field(last)
 
+    def refused(self, data: bytes) -> None:
+        """Nothing to do: the data of an event is no plain line."""
+
     def _lines(self, block: bytes) -> Iterable[bytes]:
         block = self._without_bom(block)
         if b"\r" in block:
@@ -97,12 +101,7 @@ class SseReader:
             return b""
         line = self._without_bom(b"".join(self._pieces))
         self._pieces, self._held = [], 0
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            cut = error.reason == "unexpected end of data"  # an incomplete character, not a wrong one
-            return line[: error.start] + b"\xef\xbf\xbd" if cut else self._repaired(line)
-        return line
+        return self._repaired(without_cut_character(line))
 
     def _without_bom(self, block: bytes) -> bytes:
         if self._started:
@@ -176,6 +175,16 @@ def tells_error(value: bytes) -> bool:
 def repaired(data: bytes) -> bytes:
     """The same bytes where they are UTF-8; else with U+FFFD in the place of what is wrong."""
     return data if _is_utf8(data) else data.decode("utf-8", "replace").encode()
+
+
+def without_cut_character(line: bytes) -> bytes:
+    """The last line of a stream with U+FFFD for a character that the end cut: it is incomplete and not wrong."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            return line[: error.start] + _REPLACEMENT
+    return line
 
 
 def _is_utf8(line: bytes) -> bool:

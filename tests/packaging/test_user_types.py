@@ -70,6 +70,8 @@ WRONG = {
     "an option's word misspelt": "@tools.tool(effect='reads')\ndef second() -> None: ...",
     "an option of another type": "@tools.tool(timeout='20')\ndef third() -> None: ...",
     "a dialect before the data": "decode_body('anthropic', b'{}')",
+    "a dialect misspelt": "TurnDecoder('openai-chats')",
+    "a request's dialect misspelt": "forbid_parallel_calls({}, 'antropic')",
     "a public name misspelt": "from toolonce.stream import Clientt",
     "a call's option that there is not": "ToolCall('add', {}, id='x')",
 }

@@ -297,7 +297,6 @@ def test_a_recording_without_secrets_is_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_every_dialect_says_where_its_turn_id_is() -> None:
-    assert TABLE.keys() == set(DIALECTS)
     for dialect in DIALECTS:
         decoder = TurnDecoder(dialect)
         decoder.feed(RENDER[dialect]([ONE], [0, 0, 0], ""))

@@ -168,3 +168,11 @@ def test_one_call_at_most_can_be_asked_of_claude_alone() -> None:
     assert forbid_parallel_calls({"modelId": "anthropic.claude-x"}, "bedrock-converse").keys() == {"modelId"}
     with pytest.raises(NotOffered, match="ordered=True"):
         forbid_parallel_calls({"modelId": "amazon.nova", "toolConfig": {"tools": [{}]}}, "bedrock-converse")
+
+
+@pytest.mark.parametrize("document", [b'{"message": "Denied"}', b'{\n  "error": {"message": "Denied"}\n}\n'])
+def test_a_document_in_the_place_of_the_stream_is_malformed_and_the_reason_names_it(document: bytes) -> None:
+    result = fed(document)
+
+    assert result.outcome == "malformed"
+    assert "looks like one JSON document (decode_body)" in result.diagnostics[0]
