@@ -8,6 +8,7 @@ lose it. Decides no outcome: that is `policy`'s. Knows no RQ, no slot and no way
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -77,11 +78,12 @@ class RunSession:
         begun: the effect may have started. True also where `begin` was sent and its answer never came.
     """
 
-    __slots__ = ("_closed", "_confirmed", "_context", "begun", "durable", "is_remembered", "lease", "secrets")
+    __slots__ = ("_closed", "_confirmed", "_context", "_gate", "begun", "durable", "is_remembered", "lease", "secrets")
 
     def __init__(self, context: WorkerContext, run: Run, asked_at: float, *, durable: bool = True) -> None:
         self._context = context
         self._closed = False
+        self._gate = threading.Lock()
         self._confirmed = False
         self.lease = LeaseHandle(run, asked_at)
         self.secrets: Secrets = NO_SECRETS
@@ -162,10 +164,11 @@ class RunSession:
     # While the handler is at work: its `call.CallChannel`.
 
     def begin(self) -> str:
-        if self._closed:
-            return "lost"
         reach("before_begin")
-        before, self.begun = self.begun, True
+        with self._gate:
+            if self._closed:
+                return "lost"
+            before, self.begun = self.begun, True
         try:
             word, enough = self._run_begin()
         except StoreFull as error:
@@ -213,9 +216,11 @@ class RunSession:
 
     @contextmanager
     def last_word(self) -> Iterator[None]:
-        """Around the write that ends this run. A thread that the handler left behind has nothing to say any more, and
-        whatever happens, the lease is let go: one that nobody works under must run out."""
-        self._closed = True
+        """Around the write that ends this run. A thread that the handler left behind has nothing to say any more:
+        either `begun` is set before the end is decided, or nothing begins. Whatever happens, the lease is let go: one
+        that nobody works under must run out."""
+        with self._gate:
+            self._closed = True
         self.lease.ending = True
         try:
             yield

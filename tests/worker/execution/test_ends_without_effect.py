@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, cancel, retry
 from toolonce.stream.replies.answers import for_model
-from toolonce.worker import Ask, Call, NotStarted, Registry
+from toolonce.worker import Ask, Call, LeaseLost, NotStarted, Registry
+from toolonce.worker.execution import run_session
+from toolonce.worker.execution.run_session import RunSession
 
 NOTHING = "Nothing was executed."
 
@@ -152,3 +156,44 @@ def test_a_call_that_is_cancelled_between_attempts_that_never_started_says_that_
 
     assert site.state(key) is State.CANCELLED
     assert NOTHING in tools.told(key)
+
+
+def test_a_thread_left_behind_cannot_begin_once_it_was_decided_that_nothing_has_begun(
+    site: Site, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its `begin` is under way when the handler raises, and reaches the store before the end does."""
+    is_under_way, is_decided = threading.Event(), threading.Event()
+    left_behind: list[threading.Thread] = []
+
+    def reach(point: str) -> None:
+        if point == "before_begin":
+            is_under_way.set()
+            is_decided.wait(30)
+
+    def settle(session: RunSession, *ending: Any, **more: Any) -> Any:
+        is_decided.set()
+        left_behind[0].join(30)
+        return send(session, *ending, **more)
+
+    send = RunSession.settle
+    monkeypatch.setattr(run_session, "reach", reach)
+    monkeypatch.setattr(RunSession, "settle", settle)
+
+    def have_effect(call: Call) -> None:
+        with suppress(LeaseLost):
+            call.begin()
+            tools.write()
+
+    @tools.registry.tool(begins=True)
+    def pay(call: Call) -> None:
+        left_behind.append(threading.Thread(target=have_effect, args=(call,)))
+        left_behind[0].start()
+        is_under_way.wait(30)
+        raise RuntimeError("no such account")
+
+    with site.worker_here(tools.registry):
+        key = site.submit("pay")
+        site.wait_for(key, State.FAILED)
+
+    assert NOTHING in tools.told(key)
+    assert tools.effects == 0
