@@ -7,12 +7,14 @@ submits. What a worker may still take where Redis is over its limit is decided h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from redis.exceptions import ResponseError
 
 from ..model.errors import StoreFull
 from ..model.keys import Namespace
-from ..operations.operation import Invocation, load
+from ..operations.operation import Invocation, invocation
+from ..operations.script_arguments import arguments_of
 from .connection import Connection
 from .server_info import read_info
 
@@ -54,11 +56,26 @@ def read_memory(connection: Connection) -> Memory | None:
     return Memory(int(info["used_memory"]), int(info["maxmemory"]))
 
 
+@arguments_of("watermark")
+class WatermarkArgs(NamedTuple):
+    used: int
+    allowed: int
+    stop: int
+    resume: int
+
+
+@arguments_of("take")
+class TakeArgs(NamedTuple):
+    queue: str
+    share: float
+    least_bytes: int
+
+
 def watermark(space: Namespace, memory: Memory, marks: Marks | None = None) -> Invocation[bool]:
     """Raise or lower the flag that stops admission; returns whether it stands now."""
     marks = marks or Marks()
-    args = (memory.used, memory.allowed, marks.stop, marks.resume)
-    return Invocation(load("watermark"), space.root, args, lambda reply: reply == 1)
+    args = WatermarkArgs(used=memory.used, allowed=memory.allowed, stop=marks.stop, resume=marks.resume)
+    return invocation(space.root, args, lambda reply: reply == 1)
 
 
 def take(space: Namespace, queue: str) -> Invocation[bytes | None]:
@@ -73,4 +90,4 @@ def take(space: Namespace, queue: str) -> Invocation[bytes | None]:
             raise StoreFull("Redis is far over its memory limit; calls wait until there is room")
         return reply or None
 
-    return Invocation(load("take"), space.root, (queue, OVERDRAFT, LEAST_OVERDRAFT), read)
+    return invocation(space.root, TakeArgs(queue=queue, share=OVERDRAFT, least_bytes=LEAST_OVERDRAFT), read)

@@ -7,14 +7,15 @@ have it that there ever were, also those that are away now: any of them may be p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from redis.exceptions import ResponseError
 
 from ..model.errors import StoreUnavailable
 from ..model.keys import Namespace
-from ..operations.operation import Invocation, load, number
+from ..operations.operation import Invocation, invocation, number
 from ..operations.query import Acknowledged, Query
+from ..operations.script_arguments import arguments_of
 from .connection import Connection, Link
 from .server_info import parse_info, read_info
 from .urls import listed_replicas
@@ -22,6 +23,11 @@ from .urls import listed_replicas
 T = TypeVar("T")
 WAIT_MS = 1_000
 """How long a write waits for its replicas. They answer in a round trip; one that takes a second is as good as away."""
+
+
+@arguments_of("replicas")
+class ReplicasArgs(NamedTuple):
+    seen: int
 
 
 def acknowledged(invocation: Invocation[T], replicas: int, *, wait_ms: int = WAIT_MS) -> Acknowledged[tuple[T, int]]:
@@ -32,7 +38,7 @@ def acknowledged(invocation: Invocation[T], replicas: int, *, wait_ms: int = WAI
 def note_replicas(space: Namespace, seen: int = 0) -> Invocation[int]:
     """Keep the largest number of replicas that was ever seen, and tell it. Each run is a write: acknowledged, it says
     how many replicas have everything written before it."""
-    return Invocation(load("replicas"), space.root, (seen,), int)
+    return invocation(space.root, ReplicasArgs(seen=seen), int)
 
 
 def known_replicas(space: Namespace) -> Query[int]:

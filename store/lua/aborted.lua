@@ -1,7 +1,7 @@
 -- aborted: note turns that gave no calls and were billed all the same; read the newest.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = the note as JSON with an id of its own, "" to note nothing; most notes to return
+-- ARGV    = note (JSON with an id of its own; "" to note nothing), most (notes to return)
 -- RETURNS per note, newest first: note, when it was made in ms with decimals
 -- INVARIANT a note that comes twice is kept once; the newest 10,000 are kept.
 local MOST = 10000

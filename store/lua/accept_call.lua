@@ -2,7 +2,7 @@
 -- others stay held.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, state seen, fence seen, actor, reason, request id
+-- ARGV    = call, state (seen), fence (seen), actor, reason, request_id
 -- RETURNS {"freed"} | {"changed", state, fence} | {"gone"}
 -- INVARIANT the flag stands; the word counts for this call and this step back alone.
 local call, request = ARGV[1], ARGV[6]

@@ -2,7 +2,7 @@
 -- accept_loss: an operator has looked at what a step back of the store lost; mutating calls may be claimed again.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = actor, reason, most calls to free in this step
+-- ARGV    = actor, reason, most (calls to free in this step)
 -- RETURNS {1 where the flag stood and is now taken down, else 0, number freed, number still held}
 -- INVARIANT repeat until none is held; the flag falls with the first step, so that freed calls are not held again.
 local stood = redis.call('HDEL', root .. 'flags', 'went_back', 'went_back_from', 'went_back_to', 'went_back_because')

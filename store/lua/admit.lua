@@ -1,13 +1,12 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
 -- uses: ledger memory queue record_fields fence (flow) submission predecessors placement reply_ids answering
 -- KEYS[1] = root of the namespace
--- ARGV    = highest fence that the harness has seen, request id, turn key, most calls a queue may hold (0: no limit),
---           version of the specs by which new calls were judged ("": any), inbox stream, inbox group, inbox entry,
---           answer stream (the inbox four: "" for none), most queued calls of a tenant (0: no limit), number of job fields,
---           the job hash as field, value, ...,
---           then per call: call key, state, held reason, approval lifetime in ms, number of fingerprints, fingerprints,
---           number of predecessors, their call keys, number of tools that it comes after, their names,
---           number of record fields, the record as field, value, ...
+-- ARGV    = seen_fence (the highest that the harness has seen), request_id, turn_key, queue_limit (most calls a queue
+--           may hold, 0: no limit), specs_version (by which new calls were judged, "": any), inbox (stream, "" for
+--           none, as the next three), group, entry, answers (stream), tenant_queue_limit (most queued calls of a
+--           tenant, 0: no limit), #job, job[] (the job hash as field, value, ...), calls[call, state, reason (why held
+--           or refused), approval_ms (its lifetime), #fingerprints, fingerprints[], #predecessors, predecessors[] (call
+--           keys), #after, after[] (tools that it comes after), #record, record[] (the record as field, value, ...)]
 -- RETURNS {"full", "queue" | "tenant", name} | {"full", "memory"} | {"specs"} (others are published by now)
 --         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, "" for
 --         none, only where an intent key has found a call of another turn: else it is part of the answer

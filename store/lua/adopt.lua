@@ -2,8 +2,8 @@
 -- adopt: the part of recovery that sets calls going which were held for want of a worker like the one that asks.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = most calls of a tool to look at, number of queues served, these, number of keys at hand, their ids, then
---           per tool: name, version served, number of other versions accepted, these versions ("*": all)
+-- ARGV    = most (calls of a tool to look at), #queues, queues[] (that are served), #keys, keys[] (at hand, by id),
+--           served[tool, version, #others, others[] (other versions accepted, "*": all)]
 -- RETURNS number of calls that were set going
 -- INVARIANT calls of another version than the one served may not fit its schema, and then come back at once: each is
 --           tried a bounded number of times. Calls that the worker could not take, or could not open, stay held.

@@ -2,7 +2,7 @@
 -- begin: the handler says that from here on its effect may have started.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token
+-- ARGV    = call, fence, token (of the delivery)
 -- RETURNS "begun" | "cancel" (nothing written: a stop was asked for before the effect) | "lost"
 -- INVARIANT once begun is written, no recovery runs a mutating call again; "lost" flags a store that has lost the claim.
 --           Written also when it comes again, so that a WAIT behind it waits for this write.

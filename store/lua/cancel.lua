@@ -2,7 +2,7 @@
 -- cancel: a call that has not started never will; of one that runs, ask for a stop.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, state the operator saw ("" for any), fence he saw or "", actor, reason, request id
+-- ARGV    = call, state (seen, "" for any), fence (seen, "" for any), actor, reason, request_id
 -- RETURNS {"cancelled"} | {"requested"} (it runs: outcome not known yet) | {"changed", state, fence} | {"gone"}
 -- INVARIANT never "cancelled" while an attempt runs or nobody knows how it ended; the words count attempts before.
 local call, request = ARGV[1], ARGV[6]

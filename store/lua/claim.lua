@@ -2,8 +2,8 @@
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
 -- uses: ledger queue record_fields fence (flow)
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, RQ job id, queue it came from, delivery token, worker, lease in ms, highest fence seen before,
---           "1" where too few replicas answer for a mutating call to be run
+-- ARGV    = call, job_id, queue (it came from), token (of the delivery), worker, lease_ms, seen_fence (the highest
+--           before), bar_mutating (1 where too few replicas answer for a mutating call to be run)
 -- RETURNS {"run", fence, fields by record.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
 --         | {"held", reason} | {"parked", limit, "replicas" or "later"} | {"unknown"} | {"gone"}
 -- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim

@@ -3,8 +3,8 @@
 -- idempotency key and to one run, once, in its lifetime.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, idempotency key that was shown, "approve" | "deny", actor, reason, request id,
---           held reason that was shown, fence that was shown ("" for any)
+-- ARGV    = call, idempotency_key (that was shown), decision ("approve" | "deny"), actor, reason, request_id,
+--           shown_reason (for which it was held, "" for any), shown_fence ("" for any)
 -- RETURNS {"approved"} | {"denied"} | {"late", state} (its lifetime is over) | {"decided", state, by}
 --         | {"mismatch"} (other arguments than the ones shown) | {"changed", state, fence} (or another question) | {"gone"}
 -- INVARIANT one decision wins for each question; an approval never covers other arguments, another call, the other

@@ -2,7 +2,7 @@
 -- declare: the worker's tool is stricter than the one that the call was admitted for; its word counts from here on.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, effect, begins ("1" | "0")
+-- ARGV    = call, fence, token (of the delivery), effect, begins (1 | 0)
 -- RETURNS "declared" | "lost"
 -- INVARIANT written before the handler is entered, so that no recovery judges it by what an older tool declared.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'attempt', 'token', 'effect')

@@ -2,7 +2,7 @@
 -- defer_reconcile: handlers whose attempts were given up are still at work, so it is too early to ask what they have done.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
--- ARGV    = least wait in ms, then per call: call key, fence, delivery token
+-- ARGV    = wait_ms (the least), attempts[call, fence, token]
 -- RETURNS number of reconciles that wait
 -- INVARIANT no state changes here; only the attempt that left the call unknown is heard.
 local waiting = 0

@@ -2,9 +2,10 @@
 -- deliver: hand inbox entries to a consumer, each with the number of times that it was handed out.
 -- uses: ledger memory
 -- KEYS[1] = root of the namespace
--- ARGV    = group, consumer, "new" | "again", most bytes of one entry, most bytes in this step, most entries of a tenant in
---           this step, most entries of a tenant that may be in hand, ms after which an entry in this consumer's hand, and
---           one in another's, is handed out again; then the tenants, in the order in which they are served
+-- ARGV    = group, consumer, mode ("new" | "again"), entry_bytes (most of one entry), step_bytes (most in this step),
+--           entries (most of a tenant in this step), in_hand (most of a tenant that may be in hand), mine_ms (after
+--           which an entry in this consumer's hand is handed out again), others_ms (the same of one in another's),
+--           tenants[] (in the order in which they are served)
 -- RETURNS {per tenant: last entry id of its empty inbox | "" where it waits or gave entries | "none" (no such inbox)
 --          | "ERR ..." (it cannot be read)},
 --         then per entry {place of the tenant, entry, times handed out, bytes, fields | false where it is too large}

@@ -3,7 +3,7 @@
 -- single calls. A server that knows less has lost writes, and is flagged.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
--- ARGV    = highest fence seen, then per call that is known otherwise: call key, state and fence that were told
+-- ARGV    = seen_fence (the highest), known[call, state (told), fence (told)] (calls that are known otherwise)
 -- RETURNS the highest fence of the two
 -- INVARIANT the fence never falls again.
 local FINAL = { succeeded = true, refused = true, cancelled = true, expired = true } -- nothing leads out of these

@@ -1,7 +1,7 @@
 -- find: which calls start with these digits, for people who type less than a whole key.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = first digits of a call key, calls to look at from each end of each state
+-- ARGV    = prefix (first digits of a call key), most (calls to look at from each end of each state)
 -- RETURNS {call keys, at most ten}
 -- INVARIANT reads only; looks at a bounded number of calls, the newest and the oldest of each state.
 local prefix, most = ARGV[1], tonumber(ARGV[2])

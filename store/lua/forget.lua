@@ -2,7 +2,7 @@
 -- forget: retention. First the body of a settled call goes and a tombstone stays, later the tombstone goes too.
 -- uses: ledger forget
 -- KEYS[1] = root of the namespace
--- ARGV    = state, body kept for ms, tombstone kept for ms, most calls in this step
+-- ARGV    = state, body_ms (kept for), tombstone_ms (kept for), most (calls in this step)
 -- RETURNS {bodies forgotten, tombstones removed}
 -- INVARIANT only settled calls; the counters keep counting them, so admitted = settled + open stays true.
 local state, most = ARGV[1], tonumber(ARGV[4])

@@ -2,7 +2,7 @@
 -- forget_inbox: take tenants off the list of those whose inbox is read, where there is nothing to read.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = ms for which an empty inbox is kept after its last entry, then the tenants
+-- ARGV    = kept_ms (for which an empty inbox is kept after its last entry), tenants[]
 -- RETURNS number of tenants taken off
 -- INVARIANT an inbox that holds an entry stays listed: a harness lists its tenant after each entry that it adds.
 local gone = 0

@@ -2,7 +2,8 @@
 -- interrupt: the worker itself gives up an attempt it has entered (drain, time limit); the effect decides.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, reason, worker, ms for which its handler may go on (no reconcile before)
+-- ARGV    = call, fence, token (of the delivery), reason, worker, inside_ms (for which its handler may go on, no
+--           reconcile before)
 -- RETURNS {"queued" | "failed" | "unknown" | "cancelled"} what it has become | {"lost"}
 -- INVARIANT the same rule as for a lease that ran out; sent twice it answers the same.
 local call, fence = ARGV[1], ARGV[2]

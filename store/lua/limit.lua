@@ -2,7 +2,8 @@
 -- limit: set or lift caps, most calls at once over all workers; who waits for a slot that now exists goes on.
 -- uses: ledger queue
 -- KEYS[1] = root of the namespace
--- ARGV    = per limit: tool:<name> | tenant:<name> | tenant:* (every tenant without a cap of its own), cap or "" for none
+-- ARGV    = caps[name (tool:<name> | tenant:<name> | tenant:*: every tenant without a cap of its own), cap ("" for
+--           none)]
 -- RETURNS number of calls woken
 -- INVARIANT a lowered cap stops no running call; it only lets no more in.
 local MOST = 1000 -- calls woken in this step; the sweep wakes the rest

@@ -1,8 +1,8 @@
 -- page: one page of the calls in a state, newest or oldest first; never a scan of the store.
 -- uses: ledger record_fields ahead
 -- KEYS[1] = root of the namespace
--- ARGV    = state, "new" | "old" first, entered the state after (ms with decimals or "-inf"), before (the same or
---           "+inf"), offset, most
+-- ARGV    = state, order ("new" | "old" first), after (entered the state then or later: ms with decimals, or "-inf"),
+--           before (the same, or "+inf"), offset, most
 -- RETURNS {now, total in the range, then per call {call key, entered in microseconds, fields by record.PAGE_FIELDS,
 --          key and state of the call that a held one waits for}}
 -- INVARIANT reads only; looks at no more calls than asked for.

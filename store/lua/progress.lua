@@ -1,7 +1,7 @@
 -- progress: a running handler says how far it is; seen by those who wait and by tail.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, fraction (0..1 or ""), message
+-- ARGV    = call, fence, token (of the delivery), fraction (0..1 or ""), message
 -- RETURNS "noted" | "lost"
 -- INVARIANT changes no state; only the holder of the fence reports.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'turn_key', 'token')

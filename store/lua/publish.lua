@@ -2,7 +2,7 @@
 -- publish: a worker says which tools it serves and how: spec, limits; calls that waited for such a worker go on.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = per tool: name, version, spec JSON, most calls at once over all workers ("" for no limit)
+-- ARGV    = tools[name, version, spec (JSON), cap (most calls at once over all workers, "" for no limit)]
 -- RETURNS {version number of the published specs, number of calls that were freed}
 -- INVARIANT publishing the same specs again changes no version number.
 local MOST = 1000 -- calls set going per tool in this step; the sweep and the next publish do the rest

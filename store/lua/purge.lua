@@ -2,7 +2,7 @@
 -- purge: forget the bodies of these calls now, whatever their age; an operator's word.
 -- uses: ledger forget
 -- KEYS[1] = root of the namespace
--- ARGV    = call keys
+-- ARGV    = calls[]
 -- RETURNS per call "forgotten" | "open" (it is not settled: nothing done) | "gone"
 -- INVARIANT a tombstone stays until its retention ends: a purged call never runs again; counters do not change.
 local out = {}

@@ -2,11 +2,12 @@
 -- quarantine: put an inbox entry aside, with the reason, so that it blocks nobody.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = inbox stream, group, entry, reason, answer stream, most fields and most bytes of the entry to keep
+-- ARGV    = stream (the inbox), group, entry, reason, answers (stream), most_fields (of the entry to keep), most_bytes
+--           (the same)
 -- RETURNS 1 put aside now | 0 before
 -- INVARIANT put aside and acknowledged in one step; the harness is told on its answer stream. Of a large entry only the
 --           beginning is kept: what is put aside must not fill the store.
-local stream, group, entry, reason, answers = unpack(ARGV, 1, 5)
+local stream, group, entry, reason, answers = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if redis.call('XACK', stream, group, entry) == 0 then
   return 0
 end

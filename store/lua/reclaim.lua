@@ -2,7 +2,7 @@
 -- reclaim: the part of recovery that ends leases which have run out.
 -- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = most calls to mend in this step, worker that sweeps
+-- ARGV    = most (calls to mend in this step), worker (that sweeps)
 -- RETURNS {number became queued, failed, unknown, cancelled, number of expired leases still left,
 --          number of leases given anew since the clock went back or another server took over}
 -- INVARIANT a lease that is alive by Redis time, of one server whose clock goes on, is never touched.

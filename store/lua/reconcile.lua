@@ -2,7 +2,7 @@
 -- reconcile: hand out one unknown call of these tools for its reconcile; the asking itself is leased.
 -- uses: ledger record_fields
 -- KEYS[1] = root of the namespace
--- ARGV    = lease of the asking in ms, the tools that can be reconciled
+-- ARGV    = lease_ms (of the asking), tools[] (that can be reconciled)
 -- RETURNS {} | {call key, fence, times asked before, fields by record.RUN_FIELDS, worker of the attempt,
 --          1 where its handler is known to have ended, ms for which the call has been unknown}
 -- INVARIANT no state changes here; asking twice is harmless, so the lease only spares work.

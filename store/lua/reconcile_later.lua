@@ -2,7 +2,7 @@
 -- reconcile_later: a reconcile could not tell; ask again after a wait. Or it was too early to ask at all.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, wait in ms, what was heard, "1" | "0" (nobody was asked: nothing is counted or noted)
+-- ARGV    = call, wait_ms, heard, counts (0: nobody was asked, nothing is counted or noted)
 -- RETURNS 1 | 0 where the call is unknown no longer
 -- INVARIANT no state changes here.
 local ONE_BY_ONE = 10 -- more answers of one kind in a row are one line, or they would push all else out of the history

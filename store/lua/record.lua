@@ -1,7 +1,7 @@
 -- record: all that is stored about one call: record, history, evidence, lease.
 -- uses: ledger ahead
 -- KEYS[1] = root of the namespace
--- ARGV    = call key
+-- ARGV    = call
 -- RETURNS {record as field, value, ... (empty: no such call), history lines, evidence lines, ms left of the lease or -1, now,
 --          key and state of the call that a held one waits for}
 -- INVARIANT reads only.

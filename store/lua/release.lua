@@ -4,9 +4,9 @@
 -- instead of queued.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, "release" | "retry_later", delay (held for approval: its lifetime) in ms,
---           held reason, "replicas" or "", error JSON or "", worker, exception JSON or "",
---           "1" | "0" (nothing had started: the attempt does not count)
+-- ARGV    = call, fence, token (of the delivery), operation ("release" | "retry_later"), wait_ms (delay; held for
+--           approval: its lifetime), held (reason, "replicas" or ""), error (JSON or ""), worker, raised (exception,
+--           JSON or ""), counts (0: nothing had started, the attempt does not count)
 -- RETURNS {"released", state} | {"lost", state or ""}
 -- INVARIANT only the holder of the fence gives back; sent twice it answers the same.
 local call, fence, op, reason = ARGV[1], ARGV[2], ARGV[4], ARGV[6]

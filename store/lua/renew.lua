@@ -2,7 +2,7 @@
 -- renew: prolong the leases of everything that one process runs, in one step.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
--- ARGV    = lease in ms, then per call: call key, fence, delivery token
+-- ARGV    = lease_ms, attempts[call, fence, token (of the delivery)]
 -- RETURNS per call "kept" | "cancel" (kept, and someone asked for a stop) | "lost"
 -- INVARIANT accepted while state and fence still match, even past the lease.
 local out = {}

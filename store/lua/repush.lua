@@ -2,7 +2,7 @@
 -- repush: the part of recovery that finds queued calls whose pointer was lost between the queue and a claim.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = queue, grace in ms, most calls to push again in this step
+-- ARGV    = queue, grace_ms, most (calls to push again in this step)
 -- RETURNS {number pushed again, 1 where more may be left}
 -- INVARIANT the queue is first in, first out: whoever was pushed before its head, and is still queued, has been
 --           popped. A look remembers that border; what is below it a grace later was lost, not in flight. Woken calls

@@ -3,8 +3,8 @@
 -- became of a call that is held since the store went back: he has compared, and it had run, or it never will.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, state seen, fence seen, op (resolve | reconcile), "succeeded" | "failed", result JSON, error JSON,
---           actor, reason, request id
+-- ARGV    = call, state (seen), fence (seen), operation ("resolve" | "reconcile"), verdict ("succeeded" | "failed"),
+--           result (JSON), error (JSON), actor, reason, request_id
 -- RETURNS {"resolved", state} | {"changed", state, fence} | {"gone"}
 -- INVARIANT only what may have run is resolved, under the fence that was seen; a later outcome is evidence.
 local call, request = ARGV[1], ARGV[10]

@@ -1,8 +1,8 @@
 -- retry: run a failed or unknown call again, on someone's word. Attempts and deadline start anew.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, state seen, fence seen, op (retry | reconcile), actor, reason, request id,
---           number of job fields, the job hash as field, value, ...
+-- ARGV    = call, state (seen), fence (seen), operation ("retry" | "reconcile"), actor, reason, request_id, #job, job[]
+--           (the job hash as field, value, ...)
 -- RETURNS {"queued"} | {"held"} (as a duplicate: asked anew) | {"changed", state, fence} | {"gone"}
 -- INVARIANT compare-and-set: two operators who saw the same call cause one run. What a person has approved was the run
 --           before: nothing of it covers this one. (Whether it may run, the worker asks.)

@@ -2,8 +2,8 @@
 -- settle: store how an attempt ended, under its fence. Also the late word of an attempt that was given up.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
--- ARGV    = call key, fence, delivery token, state (succeeded | failed | refused | unknown), result, error, marks,
---           worker, exception (result, error, marks and exception are JSON texts; "" where there is none)
+-- ARGV    = call, fence, token (of the delivery), state ("succeeded" | "failed" | "refused" | "unknown"), result,
+--           error, marks, worker, raised (the exception; it, result, error and marks are JSON, "" where there is none)
 -- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a week)
 -- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else. The same word
 --           again may change its marks (whether enough replicas have it), and writes, so that a WAIT behind it waits.

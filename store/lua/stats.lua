@@ -1,7 +1,7 @@
 -- stats: counters, ages and queue lengths, at constant cost.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = the queues to measure
+-- ARGV    = queues[] (to measure)
 -- RETURNS {now, counters as name, value, ..., {state, stored, oldest ms or 0, ...}, {queue, length, in flight, ...},
 --          flags as name, value, ..., fence, delayed}
 -- INVARIANT reads only; the ledger's sum `admitted = settled + open` can be checked from one answer.

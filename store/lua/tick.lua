@@ -3,7 +3,8 @@
 -- wakes calls where a limit has room although nobody left it.
 -- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
--- ARGV    = most calls of each kind in this step, "1" where enough replicas answer for mutating calls to be run
+-- ARGV    = most (calls of each kind in this step), enough_replicas (1 where enough answer for mutating calls to be
+--           run)
 -- RETURNS {number made available, number expired, number of approvals expired, number woken, ms until the next
 --          delayed call or -1}
 -- INVARIANT only Redis time counts. Where it went back, nothing waits longer from then on than it was given.

@@ -1,7 +1,7 @@
 -- turn: the calls of a turn with what is known of each.
 -- uses: ledger record_fields
 -- KEYS[1] = root of the namespace
--- ARGV    = turn key
+-- ARGV    = turn_key
 -- RETURNS {per call {call key, "when its submission came, in microseconds, and its place in that", answer}}, in no order
 -- INVARIANT reads only.
 local out, turn = {}, redis.call('HGETALL', root .. 'turn:' .. ARGV[1])

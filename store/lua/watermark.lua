@@ -2,7 +2,8 @@
 -- watermark: raise or lower the flag that stops admission, by how much memory the server uses.
 -- uses: ledger memory
 -- KEYS[1] = root of the namespace
--- ARGV    = bytes used, bytes allowed (0: no limit), raise at this many per mille, lower below this many
+-- ARGV    = used (bytes), allowed (bytes, 0: no limit), stop (raise at this many per mille), resume (lower below this
+--           many)
 -- RETURNS 1 where the flag stands now, else 0
 -- INVARIANT what open calls will still write counts as used; between the two marks the flag stays as it is; it stops
 --           new calls and nothing else.

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 from ..model.errors import StoreFull
 from ..model.keys import Namespace
@@ -19,10 +20,11 @@ from ..model.record import ANSWER_FIELDS
 from ..model.specs import ToolSpec
 from ..model.states import State
 from .fence_watermark import FenceWatermark
-from .operation import Arg, Invocation, load, text
+from .operation import Arg, Invocation, invocation, text
 from .outcome_codec import failure_json, read_conflict, read_outcome
 from .pointers import job_fields
 from .query import Query
+from .script_arguments import Counted, Each, arguments_of, repeated
 
 NEAR_MEMORY_LIMIT = "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
 RECORD_VERSION = "1"
@@ -142,6 +144,34 @@ def _conflict(call: Identified, answer: list[bytes | None]) -> Outcome:
     return read_conflict(call.key, answer, idempotency_key=call.idempotency_key, by_intent=call.by_intent)
 
 
+@repeated
+class NewCallArgs(NamedTuple):
+    call: str
+    state: str
+    reason: str
+    approval_ms: int
+    fingerprints: Counted[str]
+    predecessors: Counted[str]
+    after: Counted[str]
+    record: Counted[Arg]
+
+
+@arguments_of("admit")
+class AdmitArgs(NamedTuple):
+    seen_fence: int
+    request_id: str
+    turn_key: str
+    queue_limit: int
+    specs_version: int | Literal[""]
+    inbox: str
+    group: str
+    entry: str
+    answers: str
+    tenant_queue_limit: int
+    job: Counted[str | bytes]
+    calls: Each[NewCallArgs]
+
+
 def admit(
     space: Namespace, turn: Turn, calls: Sequence[NewCall], *, request: Request
 ) -> Invocation[tuple[Outcome, ...] | None]:
@@ -163,15 +193,22 @@ def admit(
         request.watermark.note(reply[1])
         return tuple(_admitted(call.identity, answer) for call, answer in zip(calls, reply[2:], strict=True))
 
-    job = job_fields()
-    entry = request.entry
-    inbox = (entry.stream, entry.group, entry.entry, entry.answers) if entry else ("", "", "", "")
-    specs = "" if request.specs_version is None else request.specs_version
-    args: list[Arg] = [request.watermark.seen, request.id, turn.key, request.queue_limit, specs, *inbox]
-    args += (request.tenant_queue_limit, len(job), *job)
-    for call in calls:
-        args += _call_args(turn, call)
-    return Invocation(load("admit"), space.root, tuple(args), read)
+    entry = request.entry or InboxEntry("", "", "")
+    args = AdmitArgs(
+        seen_fence=request.watermark.seen,
+        request_id=request.id,
+        turn_key=turn.key,
+        queue_limit=request.queue_limit,
+        specs_version="" if request.specs_version is None else request.specs_version,
+        inbox=entry.stream,
+        group=entry.group,
+        entry=entry.entry,
+        answers=entry.answers,
+        tenant_queue_limit=request.tenant_queue_limit,
+        job=job_fields(),
+        calls=[_call_args(turn, call) for call in calls],
+    )
+    return invocation(space.root, args, read)
 
 
 def _why_full(reply: list[Any], request: Request) -> str:
@@ -195,17 +232,17 @@ def _admitted(call: Identified, answer: list[Any]) -> Outcome:
     return replace(outcome, reply_id=text(chosen[0]) or None) if chosen else outcome
 
 
-def _call_args(turn: Turn, call: NewCall) -> list[Arg]:
-    state = State.REFUSED if call.refusal else State.HELD if call.held else State.QUEUED
-    approval = call.spec.approval_ms if call.spec else 0
-    stored = _record(turn, call)
-    prints = call.identity.fingerprints
-    out: list[Arg] = [call.identity.key, state, call.refusal.code if call.refusal else call.held, approval]
-    out += (len(prints), *prints, len(call.predecessors), *call.predecessors)
-    out += (len(call.after), *call.after, len(stored) * 2)
-    for name, value in stored.items():
-        out += (name, value)
-    return out
+def _call_args(turn: Turn, call: NewCall) -> NewCallArgs:
+    return NewCallArgs(
+        call=call.identity.key,
+        state=State.REFUSED if call.refusal else State.HELD if call.held else State.QUEUED,
+        reason=call.refusal.code if call.refusal else call.held,
+        approval_ms=call.spec.approval_ms if call.spec else 0,
+        fingerprints=call.identity.fingerprints,
+        predecessors=call.predecessors,
+        after=call.after,
+        record=[*chain.from_iterable(_record(turn, call).items())],
+    )
 
 
 def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:

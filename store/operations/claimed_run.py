@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model.record import ToldRun
 from ..model.specs import Effect
+from .pointers import call_of
 
 _EFFECTS = {effect.value: effect for effect in Effect}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One arrival of a pointer at a worker. The token is new for each delivery, never the worker's name."""
+
+    job_id: str
+    queue: str
+    token: str
+    worker: str
+
+    @property
+    def call(self) -> str:
+        return call_of(self.job_id)
+
+    @property
+    def forgettable(self) -> Delivery:
+        """The same arrival, claimed while too few replicas answer: that a failover forgets its claim proves nothing."""
+        return replace(self, token=f"{self.token}~")
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """Why a claimed pointer gives no run: ``settled``, ``busy``, ``held``, ``parked``, ``unknown`` or ``gone``."""
+
+    why: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,29 @@ consumers each keep the highest fence; with nobody alive who has seen a higher o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ..model.keys import Namespace
 from ..model.outcomes import Outcome
 from ..model.states import State
-from .operation import Arg, Invocation, load
+from .operation import Invocation, invocation
+from .script_arguments import Each, arguments_of, repeated
 
 _FINAL = frozenset({State.SUCCEEDED, State.REFUSED, State.CANCELLED, State.EXPIRED})
 """Nothing leads out of these; a failed call may be retried."""
+
+
+@repeated
+class KnownArgs(NamedTuple):
+    call: str
+    state: str
+    fence: int
+
+
+@arguments_of("fence_watermark")
+class FenceWatermarkArgs(NamedTuple):
+    seen_fence: int
+    known: Each[KnownArgs]
 
 
 class FenceWatermark:
@@ -40,10 +55,8 @@ def fence_watermark(space: Namespace, seen: int, known: Sequence[Outcome] = ()) 
     """Compare the highest fence this process has seen, and what it was told of these calls, with what the server
     knows; the higher fence of the two. A server that knows less has lost writes, and holds mutating calls from then
     on. A record that retention has removed, or whose loss a person has accepted, is no such proof."""
-    args: list[Arg] = [seen]
-    for outcome in known:
-        args += (outcome.key, outcome.state or "", outcome.fence)
-    return Invocation(load("fence_watermark"), space.root, tuple(args), int)
+    told = [KnownArgs(call=outcome.key, state=outcome.state or "", fence=outcome.fence) for outcome in known]
+    return invocation(space.root, FenceWatermarkArgs(seen_fence=seen, known=told), int)
 
 
 def contradicted(told: Outcome, now: Outcome | None) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from ..model.errors import StoreFull
 from ..model.keys import Namespace
 from ..model.plain import whole_text
 from .admission import NEAR_MEMORY_LIMIT, InboxEntry
-from .operation import Invocation, load
+from .operation import Invocation, invocation
+from .script_arguments import Each, arguments_of
 
 FIELDS_KEPT = 50
 """Of an entry that is put aside, to look at: a readable one has at most ten."""
@@ -80,6 +81,37 @@ class InboxStep:
     broken: dict[str, str]
 
 
+@arguments_of("deliver")
+class DeliverArgs(NamedTuple):
+    group: str
+    consumer: str
+    mode: Literal["new", "again"]
+    entry_bytes: int
+    step_bytes: int
+    entries: int
+    in_hand: int
+    mine_ms: int
+    others_ms: int
+    tenants: Each[str]
+
+
+@arguments_of("quarantine")
+class QuarantineArgs(NamedTuple):
+    stream: str
+    group: str
+    entry: str
+    reason: str
+    answers: str
+    most_fields: int
+    most_bytes: int
+
+
+@arguments_of("forget_inbox")
+class ForgetInboxArgs(NamedTuple):
+    kept_ms: int
+    tenants: Each[str]
+
+
 def deliver(
     space: Namespace, reader: Reader, tenants: Sequence[str], bounds: Bounds, *, again: bool = False
 ) -> Invocation[InboxStep]:
@@ -100,11 +132,19 @@ def deliver(
             broken={tenant: state for tenant, state in states.items() if state.startswith("ERR")},
         )
 
-    args = (
-        reader.group, reader.consumer, "again" if again else "new", bounds.entry_bytes, bounds.step_bytes,
-        bounds.entries, bounds.in_hand, bounds.mine_ms, bounds.others_ms, *tenants,
-    )  # fmt: skip
-    return Invocation(load("deliver"), space.root, args, read)
+    args = DeliverArgs(
+        group=reader.group,
+        consumer=reader.consumer,
+        mode="again" if again else "new",
+        entry_bytes=bounds.entry_bytes,
+        step_bytes=bounds.step_bytes,
+        entries=bounds.entries,
+        in_hand=bounds.in_hand,
+        mine_ms=bounds.mine_ms,
+        others_ms=bounds.others_ms,
+        tenants=tenants,
+    )
+    return invocation(space.root, args, read)
 
 
 def _delivered(tenants: Sequence[str], entry: list[Any]) -> Delivered:
@@ -115,10 +155,18 @@ def _delivered(tenants: Sequence[str], entry: list[Any]) -> Delivered:
 
 def quarantine(space: Namespace, entry: InboxEntry, reason: str) -> Invocation[bool]:
     """Put an entry aside with the reason and acknowledge it, in one step; False where that was done before."""
-    args = (entry.stream, entry.group, entry.entry, whole_text(reason), entry.answers, FIELDS_KEPT, BYTES_KEPT)
-    return Invocation(load("quarantine"), space.root, args, lambda reply: reply == 1)
+    args = QuarantineArgs(
+        stream=entry.stream,
+        group=entry.group,
+        entry=entry.entry,
+        reason=whole_text(reason),
+        answers=entry.answers,
+        most_fields=FIELDS_KEPT,
+        most_bytes=BYTES_KEPT,
+    )
+    return invocation(space.root, args, lambda reply: reply == 1)
 
 
 def forget_inbox(space: Namespace, tenants: Sequence[str], *, kept_ms: int) -> Invocation[int]:
     """Take tenants off the list that have no inbox, or an empty one that got no entry for `kept_ms`; their number."""
-    return Invocation(load("forget_inbox"), space.root, (kept_ms, *tenants), int)
+    return invocation(space.root, ForgetInboxArgs(kept_ms=kept_ms, tenants=tenants), int)

@@ -1,6 +1,7 @@
 """Loads the Lua scripts and says how each is called: one operation a file, preludes named by its `uses` line.
 
-Pure: reads package data once, talks to no server. Nothing else in the project builds an EVALSHA.
+Pure: reads package data once, talks to no server. Nothing else in the project builds an EVALSHA; what stands in ARGV is
+declared beside each function that asks for an `invocation`, see `script_arguments`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from textwrap import fill
 from typing import Any, Generic, TypeVar
 
 from ..model.record import ANSWER_FIELDS, FORGOTTEN_FIELDS, PAGE_FIELDS, RUN_FIELDS
+from .script_arguments import DECLARED
+from .script_arguments import Arg as Arg
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Arg = str | bytes | int | float
 _LUA = files("toolonce.store").joinpath("lua")
 _USES = "-- uses:"
 _FUNCTION = re.compile(r"^(?:local )?function (?P<name>\w+)\(.*?^end\n", re.DOTALL | re.MULTILINE)
@@ -52,6 +55,19 @@ class Invocation(Generic[T_co]):
     def full_command(self) -> tuple[Arg, ...]:
         """For a server that does not know the script yet (NOSCRIPT): the text itself."""
         return ("EVAL", self.script.text, 1, self.root, *self.args)
+
+
+def invocation(root: str, arguments: tuple[Any, ...], read: Callable[[Any], T]) -> Invocation[T]:
+    """The script that these arguments are declared for, with them.
+
+    Args:
+        root: of the namespace; the one key of every script.
+
+    Raises:
+        KeyError: `arguments` is no tuple that `script_arguments.arguments_of` has declared.
+    """
+    declared = DECLARED[type(arguments)]
+    return Invocation(load(declared.script), root, declared.flat(arguments), read)
 
 
 @cache

@@ -8,16 +8,17 @@ other is told what is true now.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
 from ..model.keys import Namespace
 from ..model.outcomes import Failure, Outcome
 from ..model.plain import whole_text
 from ..model.states import Operation, State
-from .operation import Arg, Invocation, load, text
+from .operation import Invocation, invocation, text
 from .outcome_codec import failure_json
 from .pointers import job_fields
+from .script_arguments import Counted, arguments_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,14 @@ class Actor:
             object.__setattr__(self, name, whole_text(getattr(self, name)))
 
 
+class ExpectedArgs(NamedTuple):
+    """What stands first in the arguments of most scripts here."""
+
+    call: str
+    state: str
+    fence: str
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """The call as the operator saw it; the fence None means "whatever it is"."""
@@ -42,8 +51,9 @@ class Expected:
     fence: int | None = None
 
     @property
-    def args(self) -> tuple[str, str, str]:
-        return self.call, self.state or "", "" if self.fence is None else str(self.fence)
+    def args(self) -> ExpectedArgs:
+        fence = "" if self.fence is None else str(self.fence)
+        return ExpectedArgs(call=self.call, state=self.state or "", fence=fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,71 @@ class Decision:
         return self.verdict in {"changed", "gone", "mismatch", "late", "decided"}
 
 
+@arguments_of("cancel")
+class CancelArgs(NamedTuple):
+    call: str
+    state: str
+    fence: str
+    actor: str
+    reason: str
+    request_id: str
+
+
+@arguments_of("decide")
+class DecideArgs(NamedTuple):
+    call: str
+    idempotency_key: str
+    decision: Literal["approve", "deny"]
+    actor: str
+    reason: str
+    request_id: str
+    shown_reason: str
+    shown_fence: int | Literal[""]
+
+
+@arguments_of("resolve")
+class ResolveArgs(NamedTuple):
+    call: str
+    state: str
+    fence: str
+    operation: str
+    verdict: str
+    result: str
+    error: str
+    actor: str
+    reason: str
+    request_id: str
+
+
+@arguments_of("retry")
+class RetryArgs(NamedTuple):
+    call: str
+    state: str
+    fence: str
+    operation: str
+    actor: str
+    reason: str
+    request_id: str
+    job: Counted[str | bytes]
+
+
+@arguments_of("accept_call")
+class AcceptCallArgs(NamedTuple):
+    call: str
+    state: str
+    fence: str
+    actor: str
+    reason: str
+    request_id: str
+
+
+@arguments_of("accept_loss")
+class AcceptLossArgs(NamedTuple):
+    actor: str
+    reason: str
+    most: int
+
+
 def _read(reply: list[Any]) -> Decision:
     words = [text(part) if isinstance(part, bytes) else str(part) for part in reply]
     return Decision(*(word or "" for word in words))
@@ -82,8 +157,8 @@ def _read(reply: list[Any]) -> Decision:
 
 def cancel(space: Namespace, expected: Expected, by: Actor) -> Invocation[Decision]:
     """``cancelled`` before start (effects 0), or ``requested`` for one that runs: its outcome is not known yet."""
-    args = (*expected.args, by.actor, by.reason, by.request_id)
-    return Invocation(load("cancel"), space.root, args, _read)
+    args = CancelArgs(*expected.args, actor=by.actor, reason=by.reason, request_id=by.request_id)
+    return invocation(space.root, args, _read)
 
 
 def approve(
@@ -97,20 +172,35 @@ def approve(
     Args:
         shown: the answer counts for this question only; None for the one that is open now.
     """
-    return _decide(space, (call, idempotency_key, "approve"), by, shown)
+    return _decide(space, "approve", (call, idempotency_key), by, shown)
 
 
 def deny(
     space: Namespace, call: str, idempotency_key: str, by: Actor, *, shown: Question | None = None
 ) -> Invocation[Decision]:
     """Refuse a call that is held for approval or as a duplicate; see `approve`."""
-    return _decide(space, (call, idempotency_key, "deny"), by, shown)
+    return _decide(space, "deny", (call, idempotency_key), by, shown)
 
 
-def _decide(space: Namespace, what: tuple[str, str, str], by: Actor, shown: Question | None) -> Invocation[Decision]:
-    asked: tuple[Arg, ...] = (shown.reason, shown.fence) if shown else ("", "")
-    args = (*what, by.actor, by.reason, by.request_id, *asked)
-    return Invocation(load("decide"), space.root, args, _read)
+def _decide(
+    space: Namespace,
+    decision: Literal["approve", "deny"],
+    about: tuple[str, str],
+    by: Actor,
+    shown: Question | None,
+) -> Invocation[Decision]:
+    call, idempotency_key = about
+    args = DecideArgs(
+        call=call,
+        idempotency_key=idempotency_key,
+        decision=decision,
+        actor=by.actor,
+        reason=by.reason,
+        request_id=by.request_id,
+        shown_reason=shown.reason if shown else "",
+        shown_fence=shown.fence if shown else "",
+    )
+    return invocation(space.root, args, _read)
 
 
 def resolve(
@@ -130,8 +220,17 @@ def resolve(
     state = State.FAILED if failed else State.SUCCEEDED
     result = "" if isinstance(verdict, Failure) else verdict
     error = failure_json(verdict) if isinstance(verdict, Failure) else ""
-    args = (*expected.args, operation, state, result, error, by.actor, by.reason, by.request_id)
-    return Invocation(load("resolve"), space.root, args, _read)
+    args = ResolveArgs(
+        *expected.args,
+        operation=operation,
+        verdict=state,
+        result=result,
+        error=error,
+        actor=by.actor,
+        reason=by.reason,
+        request_id=by.request_id,
+    )
+    return invocation(space.root, args, _read)
 
 
 def retry(
@@ -139,19 +238,25 @@ def retry(
 ) -> Invocation[Decision]:
     """Queue a failed or unknown call again, on someone's word; attempts and deadline start anew. What was approved was
     the run before: where its tool asks, a person is asked again; ``held`` says that he is asked at once."""
-    job = job_fields()
-    args = (*expected.args, operation, by.actor, by.reason, by.request_id, len(job), *job)
-    return Invocation(load("retry"), space.root, args, _read)
+    args = RetryArgs(
+        *expected.args,
+        operation=operation,
+        actor=by.actor,
+        reason=by.reason,
+        request_id=by.request_id,
+        job=job_fields(),
+    )
+    return invocation(space.root, args, _read)
 
 
 def accept_call(space: Namespace, expected: Expected, by: Actor) -> Invocation[Decision]:
     """Let one call run that is held since the store went back, on the word of someone who has compared: ``freed``. The
     flag stands, and other calls stay held."""
-    args = (*expected.args, by.actor, by.reason, by.request_id)
-    return Invocation(load("accept_call"), space.root, args, _read)
+    args = AcceptCallArgs(*expected.args, actor=by.actor, reason=by.reason, request_id=by.request_id)
+    return invocation(space.root, args, _read)
 
 
 def accept_loss(space: Namespace, by: Actor, *, most: int = 500) -> Invocation[tuple[bool, int, int]]:
     """After a step back of the store: (the flag stood, calls freed now, calls still held); repeat until none is."""
-    args = (by.actor, by.reason, most)
-    return Invocation(load("accept_loss"), space.root, args, lambda reply: (reply[0] == 1, reply[1], reply[2]))
+    args = AcceptLossArgs(actor=by.actor, reason=by.reason, most=most)
+    return invocation(space.root, args, lambda reply: (reply[0] == 1, reply[1], reply[2]))

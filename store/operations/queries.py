@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from ..model.errors import CorruptRecord
 from ..model.keys import Namespace
 from ..model.outcomes import Failure, Outcome
 from ..model.record import PAGE_FIELDS, RecordFields
 from ..model.states import OPEN, State
-from .operation import Invocation, load, number, text
+from .operation import Invocation, invocation, number, text
 from .outcome_codec import read_failure, read_outcome
+from .script_arguments import Each, arguments_of
 
 RECORD_VERSIONS = ("1",)
 FIND_MOST = 500
@@ -114,6 +115,37 @@ class Stats:
         return self.counts.get("admitted", 0) == self.counts.get("settled", 0) + self.open
 
 
+@arguments_of("record")
+class RecordArgs(NamedTuple):
+    call: str
+
+
+@arguments_of("turn")
+class TurnArgs(NamedTuple):
+    turn_key: str
+
+
+@arguments_of("page")
+class PageArgs(NamedTuple):
+    state: str
+    order: Literal["new", "old"]
+    after: str
+    before: str
+    offset: int
+    most: int
+
+
+@arguments_of("find")
+class FindArgs(NamedTuple):
+    prefix: str
+    most: int
+
+
+@arguments_of("stats")
+class StatsArgs(NamedTuple):
+    queues: Each[str]
+
+
 def record(space: Namespace, call: str) -> Invocation[Record | None]:
     """One call, whole; None where there is no such call.
 
@@ -139,7 +171,7 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
             waits_for=_waits_for(reply[5], reply[6]),
         )
 
-    return Invocation(load("record"), space.root, (call,), read)
+    return invocation(space.root, RecordArgs(call=call), read)
 
 
 def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
@@ -156,7 +188,7 @@ def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
         found.sort(key=lambda one: (one[0], one[1].position))
         return tuple([replace(outcome, position=place) for place, (_, outcome) in enumerate(found)])
 
-    return Invocation(load("turn"), space.root, (turn_key,), read)
+    return invocation(space.root, TurnArgs(turn_key=turn_key), read)
 
 
 def _moment(place: bytes) -> int:
@@ -180,12 +212,13 @@ def page(space: Namespace, state: State, span: Span = Span()) -> Invocation[Page
     """One page of the calls in a state, by the time they entered it."""
     after = "-inf" if span.after_us is None else _score(span.after_us)
     before = "+inf" if span.before_us is None else _score(span.before_us)
-    args = (state, "new" if span.newest_first else "old", after, before, span.offset, span.most)
+    order: Literal["new", "old"] = "new" if span.newest_first else "old"
+    args = PageArgs(state=state, order=order, after=after, before=before, offset=span.offset, most=span.most)
 
     def read(reply: list[Any]) -> Page:
         return Page(int(reply[0]), int(reply[1]), tuple(_row(state, line) for line in reply[2:]))
 
-    return Invocation(load("page"), space.root, args, read)
+    return invocation(space.root, args, read)
 
 
 def _score(micros: int) -> str:
@@ -195,8 +228,8 @@ def _score(micros: int) -> str:
 
 def find(space: Namespace, prefix: str, *, most: int = FIND_MOST) -> Invocation[tuple[str, ...]]:
     """Call keys that start with these hex digits, at most ten, among the `most` newest and oldest of each state."""
-    args = (prefix, most)
-    return Invocation(load("find"), space.root, args, lambda reply: tuple(key.decode() for key in reply))
+    args = FindArgs(prefix=prefix, most=most)
+    return invocation(space.root, args, lambda reply: tuple(key.decode() for key in reply))
 
 
 def _row(state: State, line: list[Any]) -> PageRow:
@@ -225,7 +258,7 @@ def stats(space: Namespace, queues: Sequence[str] = ("default",)) -> Invocation[
             delayed=int(reply[6]),
         )
 
-    return Invocation(load("stats"), space.root, tuple(queues), read)
+    return invocation(space.root, StatsArgs(queues=queues), read)
 
 
 def _with_sums(counts: dict[str, int]) -> dict[str, int]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..model.keys import Namespace
 from ..model.states import SETTLED, State
 from ..model.times import milliseconds
 from .claimed_run import Run, read_run
-from .operation import Arg, Invocation, load
+from .operation import Invocation, invocation
+from .script_arguments import Counted, Each, Flag, arguments_of, flag, repeated
 
 STEP = 100
 """Calls that one step mends: about 5 ms of Redis time, so that a claim waits no longer than for one fsync."""
@@ -67,6 +68,67 @@ class Retention:
         return max((self.body_ms, *self.states.values()))
 
 
+@arguments_of("reclaim")
+class ReclaimArgs(NamedTuple):
+    most: int
+    worker: str
+
+
+@arguments_of("repush")
+class RepushArgs(NamedTuple):
+    queue: str
+    grace_ms: int
+    most: int
+
+
+@repeated
+class ServedArgs(NamedTuple):
+    tool: str
+    version: str
+    others: Counted[str]
+
+
+@arguments_of("adopt")
+class AdoptArgs(NamedTuple):
+    most: int
+    queues: Counted[str]
+    keys: Counted[str]
+    served: Each[ServedArgs]
+
+
+@arguments_of("tick")
+class TickArgs(NamedTuple):
+    most: int
+    enough_replicas: Flag
+
+
+@arguments_of("forget")
+class ForgetArgs(NamedTuple):
+    state: str
+    body_ms: int
+    tombstone_ms: int
+    most: int
+
+
+@arguments_of("purge")
+class PurgeArgs(NamedTuple):
+    calls: Each[str]
+
+
+@arguments_of("reconcile")
+class ReconcileArgs(NamedTuple):
+    lease_ms: int
+    tools: Each[str]
+
+
+@arguments_of("reconcile_later")
+class ReconcileLaterArgs(NamedTuple):
+    call: str
+    wait_ms: int
+    heard: str
+    counts: Flag
+
+
 def reclaim(space: Namespace, worker: str, *, most: int = STEP) -> Invocation[Mended]:
     """End leases that have run out; the tool's effect decides what becomes of the call. Where the server's clock went
     back, or another server has taken over, every lease is given anew first (``leases_given_anew``)."""
@@ -77,7 +139,7 @@ def reclaim(space: Namespace, worker: str, *, most: int = STEP) -> Invocation[Me
             counts["leases_given_anew"] = reply[5]
         return Mended(counts, reply[4] > 0)
 
-    return Invocation(load("reclaim"), space.root, (most, worker), read)
+    return invocation(space.root, ReclaimArgs(most=most, worker=worker), read)
 
 
 def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = STEP) -> Invocation[Mended]:
@@ -86,7 +148,7 @@ def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = S
     def read(reply: list[int]) -> Mended:
         return Mended({"repushed": reply[0]}, reply[1] == 1)
 
-    return Invocation(load("repush"), space.root, (queue, grace_ms, most), read)
+    return invocation(space.root, RepushArgs(queue=queue, grace_ms=grace_ms, most=most), read)
 
 
 def adopt(
@@ -100,10 +162,9 @@ def adopt(
     """Set calls going that were held for want of a worker with this (tool, version, other versions accepted), while
     another one had taken them; ``*`` accepts all. Only those in `queues`, and of the sealed ones those that one of
     `keys`, by id, opens: the others would come back at once."""
-    args: list[Arg] = [most, len(queues), *queues, len(keys), *keys]
-    for tool, version, others in served:
-        args += (tool, version, len(others), *others)
-    return Invocation(load("adopt"), space.root, tuple(args), lambda reply: Mended({"adopted": reply}, False))
+    serves = [ServedArgs(tool=tool, version=version, others=others) for tool, version, others in served]
+    args = AdoptArgs(most=most, queues=queues, keys=keys, served=serves)
+    return invocation(space.root, args, lambda reply: Mended({"adopted": reply}, False))
 
 
 def tick(space: Namespace, *, most: int = STEP, enough_replicas: bool = True) -> Invocation[tuple[Mended, int | None]]:
@@ -114,7 +175,7 @@ def tick(space: Namespace, *, most: int = STEP, enough_replicas: bool = True) ->
         counts = dict(zip(("available", "expired", "approvals_expired", "woken"), reply, strict=False))
         return Mended(counts, max(counts.values()) >= most), None if reply[4] < 0 else reply[4]
 
-    return Invocation(load("tick"), space.root, (most, int(enough_replicas)), read)
+    return invocation(space.root, TickArgs(most=most, enough_replicas=flag(enough_replicas)), read)
 
 
 def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP) -> Invocation[Mended]:
@@ -129,13 +190,14 @@ def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP)
     def read(reply: list[int]) -> Mended:
         return Mended({"bodies_forgotten": reply[0], "tombstones_removed": reply[1]}, max(reply) >= most)
 
-    return Invocation(load("forget"), space.root, (state, keep.body_of(state), keep.tombstone_ms, most), read)
+    args = ForgetArgs(state=state, body_ms=keep.body_of(state), tombstone_ms=keep.tombstone_ms, most=most)
+    return invocation(space.root, args, read)
 
 
 def purge(space: Namespace, calls: Sequence[str]) -> Invocation[tuple[str, ...]]:
     """Forget the bodies of these calls now, on an operator's word; tombstones stay, so that none of them runs again.
     Per call ``forgotten``, ``open`` (not settled, nothing done) or ``gone``."""
-    return Invocation(load("purge"), space.root, tuple(calls), lambda reply: tuple(word.decode() for word in reply))
+    return invocation(space.root, PurgeArgs(calls=calls), lambda reply: tuple(word.decode() for word in reply))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +230,14 @@ def reconcile(
         run = read_run(call.decode(), fence, told, token="", worker=worker)
         return ReconcileTask(run, asked, attempted_by.decode(), ended == 1, unknown_ms)
 
-    return Invocation(load("reconcile"), space.root, (lease_ms, *tools), read)
+    return invocation(space.root, ReconcileArgs(lease_ms=lease_ms, tools=tools), read)
 
 
 def reconcile_later(space: Namespace, call: str, *, wait_ms: int, heard: str, counts: bool = True) -> Invocation[bool]:
     """A reconcile could not tell; ask again after a wait. Where it was too early to ask at all, it does not count and
     is no line of the history. False where the call is unknown no longer."""
-    return Invocation(
-        load("reconcile_later"), space.root, (call, wait_ms, heard, int(counts)), lambda reply: reply == 1
-    )
+    args = ReconcileLaterArgs(call=call, wait_ms=wait_ms, heard=heard, counts=flag(counts))
+    return invocation(space.root, args, lambda reply: reply == 1)
 
 
 def steps(

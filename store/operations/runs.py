@@ -8,44 +8,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from ..model.keys import Namespace
 from ..model.outcomes import Failure
 from ..model.states import State
+from .claimed_run import Delivery as Delivery
+from .claimed_run import NotRun as NotRun
 from .claimed_run import Run as Run
 from .claimed_run import read_run
-from .operation import Arg, Invocation, load
+from .operation import Invocation, invocation
 from .outcome_codec import failure_json
-from .pointers import call_of
+from .script_arguments import Each, Flag, arguments_of, flag, repeated
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One arrival of a pointer at a worker. The token is new for each delivery, never the worker's name."""
-
+@arguments_of("claim")
+class ClaimArgs(NamedTuple):
+    call: str
     job_id: str
     queue: str
     token: str
     worker: str
-
-    @property
-    def call(self) -> str:
-        return call_of(self.job_id)
-
-    @property
-    def forgettable(self) -> Delivery:
-        """The same arrival, claimed while too few replicas answer: that a failover forgets its claim proves nothing."""
-        return replace(self, token=f"{self.token}~")
-
-
-@dataclass(frozen=True, slots=True)
-class NotRun:
-    """Why a claimed pointer gives no run: ``settled``, ``busy``, ``held``, ``parked``, ``unknown`` or ``gone``."""
-
-    why: str
-    detail: str = ""
+    lease_ms: int
+    seen_fence: int
+    bar_mutating: Flag
 
 
 def claim(
@@ -62,8 +49,16 @@ def claim(
     """
     if lease_ms <= 0:
         raise ValueError(f"a lease of {lease_ms} ms protects nothing; use a positive number")
-    asked = (delivery.call, delivery.job_id, delivery.queue, delivery.token, delivery.worker)
-    args = (*asked, lease_ms, seen_fence, int(bar_mutating))
+    args = ClaimArgs(
+        call=delivery.call,
+        job_id=delivery.job_id,
+        queue=delivery.queue,
+        token=delivery.token,
+        worker=delivery.worker,
+        lease_ms=lease_ms,
+        seen_fence=seen_fence,
+        bar_mutating=flag(bar_mutating),
+    )
 
     def read(reply: list[Any]) -> Run | NotRun:
         if reply[0] == b"run":
@@ -71,33 +66,61 @@ def claim(
         detail = reply[1] if len(reply) > 1 else b""
         return NotRun(reply[0].decode(), detail.decode() if isinstance(detail, bytes) else str(detail))
 
-    return Invocation(load("claim"), space.root, args, read)
+    return invocation(space.root, args, read)
 
 
-def _who(run: Run) -> tuple[Arg, ...]:
+@repeated
+class AttemptArgs(NamedTuple):
     """Which attempt speaks. Not by its fence alone: a server that has lost writes gives fences out a second time."""
-    return run.call, run.fence, run.token
+
+    call: str
+    fence: int
+    token: str
+
+
+def _who(run: Run) -> AttemptArgs:
+    return AttemptArgs(call=run.call, fence=run.fence, token=run.token)
+
+
+@arguments_of("renew")
+class RenewArgs(NamedTuple):
+    lease_ms: int
+    attempts: Each[AttemptArgs]
 
 
 def renew(space: Namespace, runs: Sequence[Run], *, lease_ms: int) -> Invocation[tuple[str, ...]]:
     """Prolong the leases of these runs; per run ``kept``, ``cancel`` (kept, a stop was asked for) or
     ``lost``. Harmless when repeated."""
-    args: list[Arg] = [lease_ms]
-    for run in runs:
-        args += _who(run)
-    return Invocation(load("renew"), space.root, tuple(args), lambda reply: tuple(word.decode() for word in reply))
+    args = RenewArgs(lease_ms=lease_ms, attempts=[_who(run) for run in runs])
+    return invocation(space.root, args, lambda reply: tuple(word.decode() for word in reply))
+
+
+@arguments_of("begin")
+class BeginArgs(NamedTuple):
+    call: str
+    fence: int
+    token: str
 
 
 def begin(space: Namespace, run: Run) -> Invocation[str]:
     """Write that the effect may start from here on: ``begun``, ``cancel`` (nothing written) or ``lost``."""
-    return Invocation(load("begin"), space.root, _who(run), lambda reply: reply.decode())
+    return invocation(space.root, BeginArgs(*_who(run)), lambda reply: reply.decode())
+
+
+@arguments_of("declare")
+class DeclareArgs(NamedTuple):
+    call: str
+    fence: int
+    token: str
+    effect: str
+    begins: Flag
 
 
 def declare(space: Namespace, run: Run) -> Invocation[str]:
     """Write the run's effect and `begins` into its record, before its handler is entered: ``declared`` or ``lost``.
     For a tool that has become stricter since the call was admitted."""
-    args = (*_who(run), run.effect, int(run.begins))
-    return Invocation(load("declare"), space.root, args, lambda reply: reply.decode())
+    args = DeclareArgs(*_who(run), effect=run.effect, begins=flag(run.begins))
+    return invocation(space.root, args, lambda reply: reply.decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +147,19 @@ class SettleAnswer:
     state: State | None = field(default=None)
 
 
+@arguments_of("settle")
+class SettleArgs(NamedTuple):
+    call: str
+    fence: int
+    token: str
+    state: str
+    result: str
+    error: str
+    marks: str
+    worker: str
+    raised: str
+
+
 def settle(
     space: Namespace, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
 ) -> Invocation[SettleAnswer]:
@@ -133,20 +169,51 @@ def settle(
     Args:
         raised: the exception that ended the attempt, for the history: ``{"type", "message"?, "file", "line"}``.
     """
-    how = (ending.state, ending.result, failure_json(ending.failure), ending.marks)
-    args = (*_who(run), *how, run.worker, _raised_json(raised))
+    args = SettleArgs(
+        *_who(run),
+        state=ending.state,
+        result=ending.result,
+        error=failure_json(ending.failure),
+        marks=ending.marks,
+        worker=run.worker,
+        raised=_raised_json(raised),
+    )
 
     def read(reply: list[bytes]) -> SettleAnswer:
         return SettleAnswer(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)
 
-    return Invocation(load("settle"), space.root, args, read)
+    return invocation(space.root, args, read)
+
+
+@arguments_of("release")
+class ReleaseArgs(NamedTuple):
+    call: str
+    fence: int
+    token: str
+    operation: Literal["release", "retry_later"]
+    wait_ms: int
+    held: str
+    error: str
+    worker: str
+    raised: str
+    counts: Flag
 
 
 def release(space: Namespace, run: Run, *, held: str = "", approval_ms: int = 0) -> Invocation[str]:
     """Give an un-entered call back, to the queue or held for a reason; the attempt does not count. The new state, or
     "lost". Held for ``approval``, it waits for a person for `approval_ms`; for ``replicas`` it is queued, and waits
     until enough of them answer."""
-    return _release(space, run, ("release", approval_ms, held, ""))
+    args = ReleaseArgs(
+        *_who(run),
+        operation="release",
+        wait_ms=approval_ms,
+        held=held,
+        error="",
+        worker=run.worker,
+        raised="",
+        counts=flag(True),
+    )
+    return invocation(space.root, args, _read_release)
 
 
 def retry_later(
@@ -155,7 +222,7 @@ def retry_later(
     """Queue the call for another attempt after a wait; no lease is held meanwhile. The new state, or "lost".
 
     `raised` is `settle`'s."""
-    return _release(space, run, ("retry_later", delay_ms, "", failure_json(failure)), _raised_json(raised))
+    return invocation(space.root, _again(run, delay_ms, failure, raised, counts=True), _read_release)
 
 
 def retry_not_started(
@@ -163,8 +230,19 @@ def retry_not_started(
 ) -> Invocation[str]:
     """The same after an attempt in which nothing has started: it does not count. Equal ends in a row are one
     line of the history."""
-    return _release(
-        space, run, ("retry_later", delay_ms, "", failure_json(failure)), _raised_json(raised), counts=False
+    return invocation(space.root, _again(run, delay_ms, failure, raised, counts=False), _read_release)
+
+
+def _again(run: Run, delay_ms: int, failure: Failure, raised: Mapping[str, Any] | None, *, counts: bool) -> ReleaseArgs:
+    return ReleaseArgs(
+        *_who(run),
+        operation="retry_later",
+        wait_ms=delay_ms,
+        held="",
+        error=failure_json(failure),
+        worker=run.worker,
+        raised=_raised_json(raised),
+        counts=flag(counts),
     )
 
 
@@ -172,34 +250,48 @@ def _raised_json(raised: Mapping[str, Any] | None) -> str:
     return json.dumps(raised) if raised else ""
 
 
-def _release(
-    space: Namespace, run: Run, how: tuple[Arg, ...], raised: str = "", *, counts: bool = True
-) -> Invocation[str]:
-    """`how`: operation, wait in ms, held reason, error JSON."""
-    args = (*_who(run), *how, run.worker, raised, int(counts))
+def _read_release(reply: list[bytes]) -> str:
+    return reply[1].decode() if reply[0] == b"released" else "lost"
 
-    def read(reply: list[bytes]) -> str:
-        return reply[1].decode() if reply[0] == b"released" else "lost"
 
-    return Invocation(load("release"), space.root, args, read)
+@arguments_of("interrupt")
+class InterruptArgs(NamedTuple):
+    call: str
+    fence: int
+    token: str
+    reason: str
+    worker: str
+    inside_ms: int
 
 
 def interrupt(space: Namespace, run: Run, *, reason: str, inside_ms: int = 0) -> Invocation[str]:
     """Give up an attempt that was entered; by its effect the call becomes ``queued``, ``failed`` or ``unknown``, else
     ``lost``. Where its handler is still at work, no reconcile asks for `inside_ms`; see `defer_reconcile`."""
-    args = (*_who(run), reason, run.worker, inside_ms)
-    return Invocation(load("interrupt"), space.root, args, lambda reply: reply[0].decode())
+    args = InterruptArgs(*_who(run), reason=reason, worker=run.worker, inside_ms=inside_ms)
+    return invocation(space.root, args, lambda reply: reply[0].decode())
+
+
+@arguments_of("defer_reconcile")
+class DeferReconcileArgs(NamedTuple):
+    wait_ms: int
+    attempts: Each[AttemptArgs]
 
 
 def defer_reconcile(space: Namespace, runs: Sequence[Run], *, wait_ms: int) -> Invocation[int]:
     """The handlers of these runs, which were given up, are still at work: their reconciles wait at least so long."""
-    args: list[Arg] = [wait_ms]
-    for run in runs:
-        args += _who(run)
-    return Invocation(load("defer_reconcile"), space.root, tuple(args), int)
+    return invocation(space.root, DeferReconcileArgs(wait_ms=wait_ms, attempts=[_who(run) for run in runs]), int)
+
+
+@arguments_of("progress")
+class ProgressArgs(NamedTuple):
+    call: str
+    fence: int
+    token: str
+    fraction: float | Literal[""]
+    message: str
 
 
 def progress(space: Namespace, run: Run, fraction: float | None, message: str) -> Invocation[bool]:
     """Report how far a running call is; False where the lease is lost."""
-    args = (*_who(run), "" if fraction is None else fraction, message)
-    return Invocation(load("progress"), space.root, args, lambda reply: reply == b"noted")
+    args = ProgressArgs(*_who(run), fraction="" if fraction is None else fraction, message=message)
+    return invocation(space.root, args, lambda reply: reply == b"noted")

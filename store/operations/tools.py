@@ -4,20 +4,54 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from ..model.keys import Namespace
 from ..model.specs import Published, ToolSpec
-from .operation import Invocation, load, number
+from .operation import Invocation, invocation, number
+from .script_arguments import Each, arguments_of, repeated
+
+
+@repeated
+class PublishedToolArgs(NamedTuple):
+    name: str
+    version: str
+    spec: str
+    cap: int | Literal[""]
+
+
+@arguments_of("publish")
+class PublishArgs(NamedTuple):
+    tools: Each[PublishedToolArgs]
+
+
+@arguments_of("tools")
+class ToolsArgs(NamedTuple):
+    pass
+
+
+@repeated
+class CapArgs(NamedTuple):
+    name: str
+    cap: int | Literal[""]
+
+
+@arguments_of("limit")
+class LimitArgs(NamedTuple):
+    caps: Each[CapArgs]
 
 
 def publish(space: Namespace, specs: list[ToolSpec]) -> Invocation[tuple[int, int]]:
     """Publish specs and limits; returns the specs' version number and how many held calls were freed by it."""
-    args: list[str] = []
-    for spec in specs:
-        cap = "" if spec.concurrency is None else str(spec.concurrency)
-        args += (spec.name, spec.version, spec.to_json(), cap)
-    return Invocation(load("publish"), space.root, tuple(args), lambda reply: (int(reply[0]), int(reply[1])))
+    tools = [
+        PublishedToolArgs(name=spec.name, version=spec.version, spec=spec.to_json(), cap=_cap(spec.concurrency))
+        for spec in specs
+    ]
+    return invocation(space.root, PublishArgs(tools=tools), lambda reply: (int(reply[0]), int(reply[1])))
+
+
+def _cap(cap: int | None) -> int | Literal[""]:
+    return "" if cap is None else cap
 
 
 def published(space: Namespace) -> Invocation[Published]:
@@ -34,7 +68,7 @@ def published(space: Namespace) -> Invocation[Published]:
                 unreadable.add(_name_in(text))
         return Published(number(reply[0]), tools, frozenset(unreadable))
 
-    return Invocation(load("tools"), space.root, (), read)
+    return invocation(space.root, ToolsArgs(), read)
 
 
 def _name_in(text: bytes) -> str:
@@ -52,11 +86,10 @@ def limit(space: Namespace, caps: Mapping[str, int | None]) -> Invocation[int]:
     Raises:
         ValueError: another name, or a negative cap.
     """
-    args: list[str] = []
     for name, cap in caps.items():
         if not name.startswith(("tool:", "tenant:")):
             raise ValueError(f"limit {name!r}: a limit is tool:<name> or tenant:<name>, tenant:* for all others")
         if cap is not None and cap < 0:
             raise ValueError(f"limit {name!r}: a cap is at least 0; None lifts it")
-        args += (name, "" if cap is None else str(cap))
-    return Invocation(load("limit"), space.root, tuple(args), int)
+    args = LimitArgs(caps=[CapArgs(name=name, cap=_cap(cap)) for name, cap in caps.items()])
+    return invocation(space.root, args, int)

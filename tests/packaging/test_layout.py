@@ -226,6 +226,12 @@ def test_each_write_under_a_fence_is_sent_from_one_module() -> None:
     assert senders == set(WRITES_OF_A_RUN.items())
 
 
+def test_scripts_are_asked_for_with_declared_arguments_only() -> None:
+    places = [path.relative_to(ROOT).as_posix() for path in MODULES if re.search(r"\bload\([\"']", path.read_text())]
+
+    assert places == []
+
+
 def test_lua_that_uses_a_name_nobody_defined_is_complained_about() -> None:
     luacheck = shutil.which("luacheck")
     if luacheck is None:
