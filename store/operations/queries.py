@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -42,11 +42,6 @@ class Record:
     lease_left_ms: int | None
     read_at: int
     waits_for: tuple[str, str] | None = None
-
-    @property
-    def stored(self) -> Mapping[str, str]:
-        """The fields as they are stored."""
-        return self.fields.values
 
     @property
     def fence(self) -> int:

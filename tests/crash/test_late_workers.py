@@ -34,7 +34,7 @@ def test_it_is_not_reconciled_as_absent_while_it_may_go_on(place: CrashSite) -> 
     """faults 10: "not there" would be true, and the second run would have its effect beside this one's."""
     first, stopped = _stopped_before_entry(place, "again")
     waits = "is not known to be gone"
-    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its reconcile waits")
+    wait_until(lambda: waits in (place.record(first).fields.heard or ""), 30, "its reconcile waits")
     stopped.resume()
     wait_until(lambda: place.state(first) is State.FAILED, 30, "it says that it was not entered")
     stopped.drain()
@@ -76,9 +76,9 @@ def test_it_does_not_enter_what_was_reconciled_as_absent_and_ran_again(place: Cr
     process: one of another host may never be known to be gone."""
     first, stopped = _stopped_before_entry(place, "again")
     waits = "is not known to be gone"
-    wait_until(lambda: waits in place.record(first).stored.get("heard", ""), 30, "its reconcile waits")
+    wait_until(lambda: waits in (place.record(first).fields.heard or ""), 30, "its reconcile waits")
     record = place.store.space.record(first)
-    ten_minutes_ago = int(place.record(first).stored["changed_at"]) - GONE_AFTER_MS
+    ten_minutes_ago = (place.record(first).fields.changed_at or 0) - GONE_AFTER_MS
     place.store.redis.hset(record, "changed_at", ten_minutes_ago)
     wait_until(lambda: place.state(first) is State.SUCCEEDED, 30, "reconciled, and run again by the other one")
     stopped.resume()

@@ -30,7 +30,7 @@ def test_a_handler_whose_worker_is_cut_off_stops_before_another_works_for_long(
             record = site.wait_for(key, State.UNKNOWN)
             site.ledger.open_gate("x")
 
-    assert record.stored["attempt"] == "1"
+    assert record.fields.attempt == 1
 
 
 def test_a_report_of_progress_that_is_lost_does_not_end_the_handler(site: Site, own_server: RealServer) -> None:
@@ -51,4 +51,4 @@ def test_a_report_of_progress_that_is_lost_does_not_end_the_handler(site: Site, 
             record = through.wait_for(through.submit("work"), State.SUCCEEDED)
         through.close()
 
-    assert (record.stored["result"], went_on) == ('"done"', ["on"])
+    assert (record.fields.result, went_on) == ('"done"', ["on"])

@@ -15,7 +15,7 @@ def _kill_workers(site: Site, nursery: Nursery, key: str, times: int) -> None:
     for attempt in range(1, times + 1):
         with nursery.work(site, crash="after_effect") as worker:
             worker.wait_until_gone()
-        assert site.record(key).stored["attempt"] == str(attempt)
+        assert site.record(key).fields.attempt == attempt
 
 
 def test_a_read_that_kills_its_workers_is_given_up_after_its_attempts_and_others_go_on(

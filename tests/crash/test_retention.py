@@ -70,7 +70,7 @@ def test_each_state_is_forgotten_after_its_own_time_and_a_late_delivery_finds_th
             site.submit("fail", what="gone", turn_id="t2"),
         )
         site.wait_for(kept, State.SUCCEEDED)
-        wait_until(lambda: "forgotten" in site.record(forgotten).stored, description="the failure's body goes")
+        wait_until(lambda: site.record(forgotten).fields.forgotten, description="the failure's body goes")
         job = site.record(forgotten).fields.ikey
         site.connection.command("RPUSH", site.connection.space.queue_key("default"), job)
         again = site.submit("fail", what="gone", turn_id="t2")
@@ -81,7 +81,7 @@ def test_each_state_is_forgotten_after_its_own_time_and_a_late_delivery_finds_th
     assert again == forgotten
     assert site.state(forgotten) is State.FAILED
     assert sorted(entered) == ["after", "gone", "kept"]
-    assert site.record(kept).stored["result"] == '"kept"'
+    assert site.record(kept).fields.result == '"kept"'
 
 
 def test_a_flood_of_failures_leaves_only_marks_behind(site: Site) -> None:
@@ -89,7 +89,7 @@ def test_a_flood_of_failures_leaves_only_marks_behind(site: Site) -> None:
     entered: list[str] = []
     with site.worker_here(_brief_tools(entered), retention=BRIEF, concurrency=8):
         keys = [site.submit("fail", what=f"{n} " + "x" * 20_000) for n in range(100)]
-        wait_until(lambda: all("forgotten" in site.record(key).stored for key in keys), 60, "all bodies are forgotten")
+        wait_until(lambda: all(site.record(key).fields.forgotten for key in keys), 60, "all bodies are forgotten")
 
     root = site.connection.space.root
     sizes = [site.connection.command("MEMORY", "USAGE", f"{root}call:{key}", "SAMPLES", 0) for key in keys]

@@ -24,7 +24,7 @@ def test_a_result_is_kept_while_the_server_is_away_and_written_later(own_server:
         next_one = site.submit("put", what="y")
         site.wait_for(next_one, State.SUCCEEDED, timeout=20)
 
-    assert record.stored["result"] == '"x"'
+    assert record.fields.result == '"x"'
     assert site.ledger.count("put x") == 1
 
 

@@ -21,7 +21,7 @@ def test_a_worker_paused_past_its_lease_settles_late_and_nothing_runs_twice(site
             record = site.wait_for(key, State.SUCCEEDED)
 
     assert site.ledger.count("put x") == 1
-    assert record.stored["attempt"] == "1"
+    assert record.fields.attempt == 1
     assert record.history[-1]["reason"] == "late"
 
 
@@ -42,7 +42,7 @@ def test_a_late_worker_cannot_overwrite_an_operator(site: Site) -> None:
             wait_until(lambda: site.record(key).evidence, description="the late word is kept as evidence")
 
     record = site.record(key)
-    assert record.stored["result"] == '"by hand"'
+    assert record.fields.result == '"by hand"'
     assert record.evidence[0]["result"] == '"x"'
 
 

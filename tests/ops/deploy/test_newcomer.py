@@ -53,4 +53,4 @@ def test_a_newcomer_settles_a_call_in_doubt_by_what_the_screen_says(
     assert f"call {run.call} is succeeded" in answer
     assert "[unknown]" not in after
     record = scene.record(run.call)
-    assert (record.stored["result"], record.history[-1]["actor"]) == ('{"paid": 500}', "newcomer")
+    assert (record.fields.result, record.history[-1]["actor"]) == ('{"paid": 500}', "newcomer")

@@ -73,9 +73,8 @@ def summary(scene: Scene, way: object) -> dict[str, object]:
     """What came of a scenario, without what is random in it."""
     assert callable(way)
     record = scene.record(way(scene))
-    kept = {
-        name: record.stored.get(name) for name in ("state", "attempt", "fence", "result", "error", "reason", "begun")
-    }
+    names = ("state", "attempt", "fence", "result", "error", "reason", "begun")
+    kept = {name: record.fields.values.get(name) for name in names}
     stats = scene.stats()
     return {
         **kept,

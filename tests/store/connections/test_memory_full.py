@@ -182,9 +182,9 @@ def test_what_never_ran_gives_its_arguments_back_but_for_a_beginning(scene: Scen
     text = json.dumps({"text": "ü" * 5000}, ensure_ascii=False)
     big = NewCall(scene.call("c").identity, "pay", text, 0, "c", spec())
     scene.admit(big)
-    assert scene.record(big.identity.key).stored["args"] == text
+    assert scene.record(big.identity.key).fields.args == text
     scene.cancel(big.identity.key)
-    kept = json.loads(scene.record(big.identity.key).stored["args"])
+    kept = json.loads(scene.record(big.identity.key).fields.args)
     assert kept["bytes"] == len(text.encode())
     assert text.startswith(kept["$cut"])
     assert 900 < len(kept["$cut"].encode()) <= 1024
@@ -196,7 +196,7 @@ def test_what_ran_keeps_its_arguments(scene: Scene) -> None:
     big = NewCall(scene.call("c").identity, "pay", text, 0, "c", spec())
     scene.admit(big)
     scene.settle(scene.take(), "done")
-    assert scene.record(big.identity.key).stored["args"] == text
+    assert scene.record(big.identity.key).fields.args == text
 
 
 def test_one_turn_that_is_too_large_is_refused_and_stops_nobody_else() -> None:

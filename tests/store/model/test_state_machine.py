@@ -186,7 +186,7 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_settled_stands(self) -> None:
         for call in self.known():
-            stored = self.scene.record(call).stored
+            stored = self.scene.record(call).fields.values
             outcome = tuple(stored.get(name) for name in ("state", "result", "error", "fence", "settled_by"))
             before = self.outcomes.get(call)
             if before and call not in self.spoken:
@@ -235,9 +235,9 @@ class StoreMachine(RuleBasedStateMachine):
         assert (source and State(source), Operation(event["op"]), target) in MOVES, event
         assert self.states.get(call) == source, f"{call} is {self.states.get(call)}: {event}"
         self.states[call] = target
-        record = self.scene.record(call).stored
-        if event["op"] == "lose" and target is State.QUEUED and record.get("begins") == "1":
-            assert record.get("begun") != "1", "it had begun"
+        record = self.scene.record(call).fields
+        if event["op"] == "lose" and target is State.QUEUED and record.begins:
+            assert not record.begun, "it had begun"
             self.excused.add(call)
 
     def come_to_rest(self) -> None:
@@ -260,7 +260,7 @@ class StoreMachine(RuleBasedStateMachine):
             record = self.scene.record(call)
             assert (record.state, record.fields.reason) == (State.HELD, "order"), record
             ahead = self.follows.get(call)
-            waits = self.stands_behind_unknown(record.stored["lanes"]) if ahead is None else ahead in stuck
+            waits = any(map(self.stands_behind_unknown, record.fields.lanes)) if ahead is None else ahead in stuck
             assert waits or (ahead is not None and self.states[ahead] is State.UNKNOWN)
 
     def stands_behind_unknown(self, lane: str) -> bool:

@@ -58,17 +58,17 @@ ARRIVALS: dict[State, Callable[[Scene], str]] = {
 
 def last_run(scene: Scene, call: str) -> Run:
     """The run of the call's newest fence, or one that never was."""
-    stored = scene.record(call).stored
+    stored = scene.record(call).fields
     return Run(
         call=call,
-        fence=int(stored.get("fence", 0)),
-        token=stored.get("token", ""),
-        worker=stored.get("worker", "worker-1"),
-        tool=stored["tool"],
+        fence=stored.fence,
+        token=stored.token,
+        worker=stored.worker or "worker-1",
+        tool=stored.tool,
         version="1",
         kind="function",
         arguments="{}",
-        idempotency_key=stored["ikey"],
+        idempotency_key=stored.ikey,
         scope="scope",
         tenant="",
         turn_id="turn",
@@ -138,8 +138,8 @@ def test_what_is_no_row_of_the_table_changes_no_state(scene: Scene, state: State
     try_operation(scene, operation, call)
     after = scene.record(call)
     assert after.state is state
-    assert {name: after.stored.get(name) for name in ("result", "error", "fence", "attempt")} == {
-        name: before.stored.get(name) for name in ("result", "error", "fence", "attempt")
+    assert {name: after.fields.values.get(name) for name in ("result", "error", "fence", "attempt")} == {
+        name: before.fields.values.get(name) for name in ("result", "error", "fence", "attempt")
     }
 
 

@@ -107,7 +107,7 @@ def test_a_late_worker_cannot_overwrite_its_successor(scene: Scene) -> None:
     scene.settle(successor, "mine")
     assert scene.settle(late, "late").verdict == "late"
     stored = scene.record(late.call)
-    assert stored.stored["result"] == '"mine"'
+    assert stored.fields.result == '"mine"'
     assert [(item["fence"], item["result"]) for item in stored.evidence] == [(str(late.fence), '"late"')]
 
 
@@ -158,7 +158,7 @@ def test_a_stop_that_was_asked_for_in_time_lets_nothing_begin(scene: Scene) -> N
     run = scene.start(of=BEGINS)
     assert scene.cancel(run.call) == "requested"
     assert scene.run(runs.begin(scene.space, run)) == "cancel"
-    assert scene.record(run.call).stored["begun"] == "0"
+    assert not scene.record(run.call).fields.begun
 
 
 def test_an_unentered_call_given_back_does_not_count_as_an_attempt(scene: Scene) -> None:
@@ -233,7 +233,7 @@ def test_the_first_outcome_of_a_fence_stands(scene: Scene) -> None:
     assert scene.fail(run).verdict == "late"
     assert scene.fail(run).verdict == "late"
     stored = scene.record(run.call)
-    assert (stored.state, stored.stored["result"], len(stored.evidence)) == (State.SUCCEEDED, '"first"', 1)
+    assert (stored.state, stored.fields.result, len(stored.evidence)) == (State.SUCCEEDED, '"first"', 1)
 
 
 def test_a_call_that_nobody_knows_cannot_be_settled(scene: Scene) -> None:
@@ -275,8 +275,8 @@ def test_progress_is_seen_and_changes_no_state(scene: Scene) -> None:
     run = scene.start()
     assert scene.run(runs.progress(scene.space, run, 0.5, "half way"))
     stored = scene.record(run.call)
-    assert (stored.state, stored.stored["progress"], stored.stored["progress_message"]) == (
-        State.RUNNING, "0.5", "half way",
+    assert (stored.state, stored.fields.progress, stored.fields.progress_message) == (
+        State.RUNNING, 0.5, "half way",
     )  # fmt: skip
 
 
@@ -294,10 +294,10 @@ def test_a_refusal_before_entry_counts_no_attempt_and_leaves_those_before_it(sce
     """Whether anything was ever entered is told from the attempts: a refusal says "nothing ran" only without any."""
     first = scene.start("a")
     scene.settle(first, state=State.REFUSED)
-    assert scene.record(first.call).stored["attempt"] == "0"
+    assert scene.record(first.call).fields.attempt == 0
 
     again = scene.start("b")
     scene.lose(again)
     scene.retry(again.call)
     scene.settle(scene.take(), state=State.REFUSED)
-    assert scene.record(again.call).stored["attempt"] == "1"
+    assert scene.record(again.call).fields.attempt == 1

@@ -136,7 +136,7 @@ def test_arguments_and_results_go_before_the_markers_do(scene: Scene) -> None:
         scene.fail(run)
     scene.store.advance(1_000)
     scene.run(recovery.forget(scene.space, State.FAILED, Retention(1_000, 2_000)))
-    sizes = [sum(map(len, scene.record(run.call).stored.values())) for run in runs]
+    sizes = [sum(map(len, scene.record(run.call).fields.values.values())) for run in runs]
     assert max(sizes) < 1_000
     scene.store.advance(1_000)
     scene.run(recovery.forget(scene.space, State.FAILED, Retention(1_000, 2_000)))

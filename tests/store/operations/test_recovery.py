@@ -211,7 +211,7 @@ def test_the_body_goes_first_and_the_tombstone_still_stops_a_second_run(scene: S
     scene.settle(run, "y" * 1000)
     scene.store.advance(100)
     assert forgotten(scene, State.SUCCEEDED, Retention(100, 1_000))["bodies_forgotten"] == 1
-    stored = scene.record(run.call).stored
+    stored = scene.record(run.call).fields.values
     assert not stored.keys() & {"args", "result"}
     (outcome,) = scene.admit(scene.call("a", {"big": "x" * 1000}))
     assert outcome.marks["forgotten_at"] - outcome.marks["settled_at"] == 100

@@ -147,8 +147,8 @@ def test_the_tenant_is_the_keys_and_never_the_entrys(box: Inbox, consumer: Consu
     consumer.step(0.01)
     runs = [box.bench.scene.take() for _ in range(2)]
 
-    stored = [box.bench.scene.record(run.call).stored for run in runs]
-    assert {(record["tenant"], record["scope"]) for record in stored} == {
+    stored = [box.bench.scene.record(run.call).fields for run in runs]
+    assert {(record.tenant, record.scope) for record in stored} == {
         ("acme", "acme/talk"), ("umbrella", "umbrella/talk")
     }  # fmt: skip
     assert len({run.call for run in runs}) == 2

@@ -17,11 +17,17 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.store.live_store import LiveScene, LiveStore
 from tests.support.store.scene import spec
 from toolonce.store.model.outcomes import Failure
+from toolonce.store.model.record import FIELDS
 from toolonce.store.operations.recovery import purge
 
 NAMESPACE = "kept"
 YEARS_MS = 100 * 365 * 86_400_000
 """Deadlines of the dump: no test run comes after them."""
+STORED: dict[str, tuple[str, Any]] = {
+    "text": ("words", "words"), "json": ("{}", "{}"), "lines": ("a\nb", ("a", "b")), "number": ("7", 7),
+    "time": ("1700000000000", 1_700_000_000_000), "fraction": ("0.5", 0.5), "flag": ("1", True),
+}  # fmt: skip
+"""Per type of a field: what the call `whole` has in each that its short life leaves unwritten, and how it is read."""
 
 
 def raw_client(url: str) -> redis.Redis:
@@ -72,7 +78,8 @@ def _content(client: redis.Redis, key: str) -> Any:
 
 
 def fill(scene: LiveScene) -> None:
-    """One call in each state; the call id names it, `{"id": <call id>}` are its arguments."""
+    """One call in each state; the call id names it, `{"id": <call id>}` are its arguments. And one, `whole`, that has
+    every field of the record's table."""
     tool = spec("pay", deadline_ms=YEARS_MS, approval_ms=YEARS_MS)
     scene.publish(tool)
 
@@ -89,6 +96,10 @@ def fill(scene: LiveScene) -> None:
     scene.submit("running", **terms("running"))
     scene.take(lease_ms=1)
     scene.submit("queued", **terms("queued"))
+    whole = scene.submit("whole", **terms("whole"), refusal=Failure("invalid_arguments", "no"))
+    written = scene.record(whole).fields.values
+    others: dict[Any, Any] = {name: STORED[one.kind][0] for name, one in FIELDS.items() if name not in written}
+    scene.live.redis.hset(scene.space.record(whole), mapping=others)
 
 
 def main(path: str) -> None:

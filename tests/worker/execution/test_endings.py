@@ -56,7 +56,7 @@ def test_a_tool_error_is_the_answer_and_is_not_run_again(busy_site: Site) -> Non
 
     assert record.failure
     assert (record.failure.code, record.failure.message) == ("tool_error", "no such customer")
-    assert record.stored["attempt"] == "1"
+    assert record.fields.attempt == 1
 
 
 def test_an_unclear_end_of_a_mutating_tool_is_unknown_and_is_not_run_again(busy_site: Site) -> None:
@@ -74,7 +74,7 @@ def test_what_had_not_started_runs_again_even_when_it_mutates(busy_site: Site) -
 
     record = busy_site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["attempt"] == "2"
+    assert record.fields.attempt == 2
     assert busy_site.ledger.count("put refused") == 1
 
 
@@ -83,7 +83,7 @@ def test_a_read_that_fails_is_retried_until_it_succeeds(busy_site: Site) -> None
 
     record = busy_site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["attempt"] == "3"
+    assert record.fields.attempt == 3
     assert busy_site.ledger.count("try third") == 3
 
 
@@ -119,7 +119,7 @@ def test_an_overrun_thread_makes_a_mutating_call_unknown_and_its_late_word_still
 
     assert unknown.failure
     assert "run limit" in unknown.failure.message
-    assert settled.stored["result"] == '"late"'
+    assert settled.fields.result == '"late"'
     assert busy_site.ledger.count("put late") == 1
 
 
@@ -129,7 +129,7 @@ def test_an_overrun_read_is_tried_again_in_another_thread(busy_site: Site) -> No
     record = busy_site.wait_for(key, State.SUCCEEDED)
     busy_site.ledger.open_gate("hang")
 
-    assert record.stored["attempt"] == "2"
+    assert record.fields.attempt == 2
 
 
 def test_an_overrun_task_is_cancelled_and_its_late_word_still_settles_the_call(busy_site: Site) -> None:
@@ -138,7 +138,7 @@ def test_an_overrun_task_is_cancelled_and_its_late_word_still_settles_the_call(b
     busy_site.wait_for(key, State.UNKNOWN)
     busy_site.ledger.open_gate("task")
 
-    assert busy_site.wait_for(key, State.SUCCEEDED).stored["result"] == '"task"'
+    assert busy_site.wait_for(key, State.SUCCEEDED).fields.result == '"task"'
 
 
 def test_begin_is_durable_before_the_effect(busy_site: Site) -> None:
@@ -146,7 +146,7 @@ def test_begin_is_durable_before_the_effect(busy_site: Site) -> None:
 
     record = busy_site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["begun"] == "1"
+    assert record.fields.begun
     assert [event["op"] for event in record.history] == ["admit", "claim", "begin", "settle"]
 
 
@@ -182,7 +182,7 @@ def test_a_tool_that_is_refused_for_its_rate_uses_up_no_attempts(site: Site) -> 
 
     assert {record.state for record in records} == {State.SUCCEEDED}
     assert site.ledger.count("done") == 60
-    assert {record.stored["not_started"] for record in records} == {"8"}
+    assert {record.fields.not_started for record in records} == {8}
     for record in records:
         told = [event for event in record.history if event["op"] == "retry_later"]
         assert [event["count"] for event in told] == [8]

@@ -95,7 +95,7 @@ def test_a_call_that_ends_before_its_begin_says_that_nothing_was_executed(site: 
         entered.append(call.key)
         if ends == "raises":
             raise RuntimeError("no such account")
-        wait_until(lambda: site.record(call.key).stored.get("cancel_requested") == "1", description="a stop")
+        wait_until(lambda: site.record(call.key).fields.cancel_requested, description="a stop")
         call.begin()
         tools.write()
 
@@ -149,9 +149,7 @@ def test_a_call_that_is_cancelled_between_attempts_that_never_started_says_that_
 
     with site.worker_here(tools.registry):
         key = site.submit("pay")
-        wait_until(
-            lambda: site.record(key).stored.get("error") and site.state(key) is State.QUEUED, description="later"
-        )
+        wait_until(lambda: site.record(key).fields.error and site.state(key) is State.QUEUED, description="later")
         _cancel(site, key)
 
     assert site.state(key) is State.CANCELLED

@@ -32,7 +32,7 @@ def test_a_killed_worker_leaves_one_invoice_and_a_settled_call(
     with site.worker_here(recipe.tools):
         record = site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["result"].replace(" ", "") == '{"invoice":1}'
+    assert record.fields.result.replace(" ", "") == '{"invoice":1}'
     with recipe.database() as books:
         assert books.execute("SELECT count(*) FROM invoices").fetchone() == (1,)
 

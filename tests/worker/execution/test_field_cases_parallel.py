@@ -34,7 +34,7 @@ def test_calls_on_one_resource_run_one_after_the_other_in_call_order_across_work
                 ("edit", {"path": "DOC-1", "line": 1, "text": "third"}),
             ]
         )
-        results = [site.wait_for(key, State.SUCCEEDED).stored["result"] for key in keys]
+        results = [site.wait_for(key, State.SUCCEEDED).fields.result for key in keys]
 
     assert results == ["true"] * 3
     assert document == ["first", "third"]
@@ -60,9 +60,9 @@ def test_a_call_that_needs_an_earlier_one_of_its_turn_sees_its_effect(site: Site
     with site.worker_here(registry), site.worker_here(registry):
         for number in range(5):
             ordered = site.submit_all([("put", {"value": number}), ("listing", {})], ordered=True)
-            assert str(number) in site.wait_for(ordered[1], State.SUCCEEDED).stored["result"]
+            assert str(number) in site.wait_for(ordered[1], State.SUCCEEDED).fields.result
             declared = site.submit_all([("put", {"value": 10 + number}), ("listing_after", {})])
-            assert str(10 + number) in site.wait_for(declared[1], State.SUCCEEDED).stored["result"]
+            assert str(10 + number) in site.wait_for(declared[1], State.SUCCEEDED).fields.result
 
 
 def test_a_predecessor_that_fails_refuses_what_was_to_follow_and_says_so(site: Site) -> None:

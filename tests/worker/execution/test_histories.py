@@ -83,7 +83,7 @@ def test_of_a_tool_with_secrets_no_text_of_an_exception_is_kept_but_where_it_was
     [found] = exceptions(record.history)
     assert (found["type"], found["file"], "message" in found) == ("RuntimeError", __file__, False)
     assert "letter by letter" in Path(__file__).read_text().splitlines()[found["line"] - 1]
-    told = caplog.text + str(record.stored) + str(record.history)
+    told = caplog.text + str(record.fields) + str(record.history)
     assert "s-k--" not in told
     assert "4321-" not in told
     assert "in another order" not in told

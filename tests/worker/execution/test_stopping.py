@@ -174,4 +174,4 @@ def test_a_task_that_swallows_its_cancellation_still_counts_what_it_returns(site
         _cancel(site, key)
         record = site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["result"] == '"done all the same"'
+    assert record.fields.result == '"done all the same"'

@@ -18,8 +18,8 @@ def test_it_runs_in_another_process_than_the_worker(busy_site: Site) -> None:
 
     record = busy_site.wait_for(key, State.SUCCEEDED)
 
-    assert int(record.stored["result"]) != os.getpid()
-    assert busy_site.ledger.lines("look pid") == [f"look pid {record.stored['result']}"]
+    assert int(record.fields.result) != os.getpid()
+    assert busy_site.ledger.lines("look pid") == [f"look pid {record.fields.result}"]
 
 
 def test_a_handler_that_holds_the_interpreter_is_killed_at_its_limit(busy_site: Site) -> None:
@@ -41,7 +41,7 @@ def test_a_handler_that_holds_the_interpreter_does_not_lose_its_lease(busy_site:
     record = busy_site.wait_for(key, State.SUCCEEDED, State.UNKNOWN)
 
     assert record.state is State.SUCCEEDED
-    assert record.stored["attempt"] == "1"
+    assert record.fields.attempt == 1
 
 
 def test_a_mutating_handler_that_dies_leaves_its_call_unknown(busy_site: Site) -> None:
@@ -69,10 +69,10 @@ def test_a_reading_handler_that_always_dies_is_given_up_after_its_attempts(busy_
 def test_progress_is_told_from_inside_a_process(busy_site: Site) -> None:
     key = busy_site.submit("process_put_and_wait", what="half")
 
-    wait_until(lambda: busy_site.record(key).stored.get("progress") == "0.5", description="progress is stored")
+    wait_until(lambda: busy_site.record(key).fields.progress == 0.5, description="progress is stored")
     busy_site.ledger.open_gate("half")
 
-    assert busy_site.wait_for(key, State.SUCCEEDED).stored["progress_message"] == "half"
+    assert busy_site.wait_for(key, State.SUCCEEDED).fields.progress_message == "half"
 
 
 def test_no_handler_outlives_its_worker(site: Site) -> None:

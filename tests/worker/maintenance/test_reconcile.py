@@ -47,7 +47,7 @@ def test_what_happened_is_settled_with_what_was_found(site: Site) -> None:
         key = site.submit("pay", amount=5)
         record = site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["result"] == '"found 5"'
+    assert record.fields.result == '"found 5"'
     assert [event["op"] for event in record.history] == ["admit", "claim", "settle", "reconcile"]
     assert len(bank.booked) == 1
 
@@ -67,7 +67,7 @@ def test_what_did_not_happen_is_run_again_only_where_the_tool_says_so(site: Site
     with site.worker_here(bank.registry):
         record = site.wait_for(site.submit("pay", amount=5), State.SUCCEEDED)
 
-    assert record.stored["attempt"] == "2"
+    assert record.fields.attempt == 2
     assert len(bank.booked) == 1
 
 
@@ -96,7 +96,7 @@ def test_an_async_reconcile_is_asked_too(site: Site) -> None:
         return amount
 
     with site.worker_here(registry):
-        assert site.wait_for(site.submit("pay", amount=7), State.SUCCEEDED).stored["result"] == "7"
+        assert site.wait_for(site.submit("pay", amount=7), State.SUCCEEDED).fields.result == "7"
 
 
 @pytest.mark.parametrize("isolation", ["thread", "async"])
@@ -156,4 +156,4 @@ def test_once_a_handler_has_ended_without_a_word_its_tool_is_asked(site: Site) -
         may_end.set()
         record = site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["result"] == '"found"'
+    assert record.fields.result == '"found"'

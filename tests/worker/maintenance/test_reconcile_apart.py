@@ -46,7 +46,7 @@ def interrupt(call: Call) -> Any:
 
 
 def heard_of(site: Site, key: str) -> str | None:
-    return site.record(key).stored.get("heard")
+    return site.record(key).fields.heard
 
 
 def doubtful(tools: Registry, name: str, ask: Callable[[Call], Any], **options: Any) -> None:
@@ -77,7 +77,7 @@ def test_one_bad_reconcile_does_not_keep_others_from_being_asked(site: Site, bad
     left = site.state(first)
     HOLD.set()
 
-    assert (record.stored["result"], again.stored["result"]) == ('"it is there"', '"it is there"')
+    assert (record.fields.result, again.fields.result) == ('"it is there"', '"it is there"')
     assert left is State.UNKNOWN
 
 
@@ -91,11 +91,11 @@ def test_what_a_reconcile_lets_out_is_told_and_it_is_asked_again(
     with site.worker_here(tools):
         key = site.submit("bad", n=1)
         wait_until(lambda: site.ledger.count("asked bad") >= 2, description="it is asked again")
-        wait_until(lambda: site.record(key).stored.get("heard"), description="what it said is noted")
+        wait_until(lambda: site.record(key).fields.heard, description="what it said is noted")
     record = site.record(key)
 
     assert [event["op"] for event in record.history][:4] == ["admit", "claim", "settle", "reconcile"]
-    assert record.stored["heard"]
+    assert record.fields.heard
     assert "still in doubt" in caplog.text
 
 
@@ -105,12 +105,12 @@ def test_a_reconcile_that_hangs_is_given_up_at_its_limit_and_its_late_answer_cou
     doubtful(tools, "slow", lambda call: may_answer.wait(60) and "found late", timeout=0.2)
     with site.worker_here(tools) as process:
         key = site.submit("slow", n=1)
-        wait_until(lambda: "no answer within 0.2 s" in site.record(key).stored.get("heard", ""), description="given up")
+        wait_until(lambda: "no answer within 0.2 s" in (site.record(key).fields.heard or ""), description="given up")
         assert process.name
         may_answer.set()
         record = site.wait_for(key, State.SUCCEEDED)
 
-    assert record.stored["result"] == '"found late"'
+    assert record.fields.result == '"found late"'
 
 
 def test_a_failure_of_the_tool_s_own_kind_does_not_settle_a_call_in_doubt(site: Site) -> None:
@@ -123,7 +123,7 @@ def test_a_failure_of_the_tool_s_own_kind_does_not_settle_a_call_in_doubt(site: 
     doubtful(tools, "bad", fail)
     with site.worker_here(tools):
         key = site.submit("bad", n=1)
-        wait_until(lambda: site.record(key).stored.get("heard"), description="what it said is noted")
+        wait_until(lambda: site.record(key).fields.heard, description="what it said is noted")
 
     assert site.state(key) is State.UNKNOWN
 
@@ -136,7 +136,7 @@ def test_a_reconcile_in_a_process_that_dies_or_hangs_leaves_its_worker_and_other
         for key in keys:
             wait_until(partial(heard_of, site, key), description="what became of it is noted")
 
-    assert good.stored["result"] == '"found y"'
+    assert good.fields.result == '"found y"'
     assert [site.state(key) for key in keys] == [State.UNKNOWN, State.UNKNOWN]
 
 
@@ -147,7 +147,7 @@ def test_many_equal_answers_do_not_push_a_call_out_of_its_own_history(site: Site
     site.publish(tools)
     with site.worker_here(tools):
         key = site.submit("bad", n=1)
-        wait_until(lambda: site.record(key).stored.get("heard"), description="it was asked")
+        wait_until(lambda: site.record(key).fields.heard, description="it was asked")
     space = site.connection.space
     for _ in range(300):
         site.connection.run(reconcile_later(space, key, wait_ms=0, heard="the same"))
@@ -181,13 +181,13 @@ def test_a_call_that_may_run_again_is_not_reconciled_before_its_worker_is_known_
         first.pause()
         with site.worker_here(thread_tools):
             site.wait_for(key, State.UNKNOWN)
-            wait_until(lambda: "known to be gone" in site.record(key).stored.get("heard", ""), description="it waits")
+            wait_until(lambda: "known to be gone" in (site.record(key).fields.heard or ""), description="it waits")
             asked = site.ledger.count("asked x")
             site.ledger.open_gate("x")
             first.resume()
             record = site.wait_for(key, State.SUCCEEDED)
 
-    assert (asked, site.ledger.count("put x"), record.stored["attempt"]) == (0, 1, "1")
+    assert (asked, site.ledger.count("put x"), record.fields.attempt) == (0, 1, 1)
 
 
 def test_a_call_that_may_run_again_is_reconciled_once_its_worker_was_killed(site: Site) -> None:
@@ -200,7 +200,7 @@ def test_a_call_that_may_run_again_is_reconciled_once_its_worker_was_killed(site
     with site.worker_here(thread_tools):
         record = site.wait_for(key, State.SUCCEEDED)
 
-    assert (site.ledger.count("put x"), record.stored["attempt"]) == (1, "2")
+    assert (site.ledger.count("put x"), record.fields.attempt) == (1, 2)
 
 
 def test_what_a_worker_says_has_ended_is_asked_about_at_once(site: Site) -> None:
@@ -220,4 +220,4 @@ def test_what_a_worker_says_has_ended_is_asked_about_at_once(site: Site) -> None
     with site.worker_here(tools):
         record = site.wait_for(site.submit("act"), State.SUCCEEDED)
 
-    assert record.stored["attempt"] == "2"
+    assert record.fields.attempt == 2

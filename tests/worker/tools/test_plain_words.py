@@ -70,7 +70,7 @@ def test_details_of_any_kind_are_stored_as_json(site: Site, isolation: Any) -> N
         records = {kind: site.wait_for(key, State.FAILED, State.UNKNOWN) for kind, key in keys.items()}
 
     for kind, record in records.items():
-        stored = json.loads(record.stored["error"], parse_constant=pytest.fail)
+        stored = json.loads(record.fields.error, parse_constant=pytest.fail)
         assert stored == {"code": WHOLE, "message": f"no {WHOLE}", "details": DETAILS[kind][1]}
 
 
@@ -87,7 +87,7 @@ def test_details_of_any_depth_come_to_rest_and_are_read_by_the_scripts(site: Sit
         records = [site.wait_for(key, State.FAILED, State.UNKNOWN) for key in keys]
 
     assert [record.state for record in records] == [State.FAILED] * 4
-    assert all(len(record.stored["error"]) < 100_000 for record in records)
+    assert all(len(record.fields.error) < 100_000 for record in records)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_no_report_of_a_handler_leaves_its_call_unknown(
         record = site.wait_for(site.submit("work", key="k1"), State.SUCCEEDED, State.UNKNOWN)
 
     assert record.state is State.SUCCEEDED
-    assert json.loads(record.stored["result"]) == WHOLE
+    assert json.loads(record.fields.result) == WHOLE
 
 
 def test_a_progress_that_is_no_number_is_told_as_text(site: Site) -> None:
@@ -156,8 +156,8 @@ def test_words_of_a_hook_and_echoes_of_a_call_are_stored_whole(site: Site) -> No
         batch = site.client.submit_calls([call], turn_id="turn-echo")
         record = site.wait_for(batch.outcomes[0].key, State.REFUSED)
 
-    assert WHOLE in record.stored["error"] or "\\ufffd" in record.stored["error"]
-    assert json.loads(record.stored["echo"], parse_constant=pytest.fail) == {"caller": {WHOLE: "NaN"}}
+    assert WHOLE in record.fields.error or "\\ufffd" in record.fields.error
+    assert json.loads(record.fields.echo, parse_constant=pytest.fail) == {"caller": {WHOLE: "NaN"}}
 
 
 def test_pairs_that_came_in_two_halves_are_one_character_again() -> None:

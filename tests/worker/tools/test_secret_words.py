@@ -60,7 +60,7 @@ def test_a_hook_and_a_validator_tell_no_secret(
     with own_site.worker_here(tools):
         record = own_site.wait_for(own_site.submit("sign_in", api_key=SECRET), State.REFUSED)
 
-    assert SECRET not in str(record.stored)
+    assert SECRET not in str(record.fields)
     assert SECRET not in caplog.text
     assert SECRET.encode() not in everything(own_server)
 
@@ -79,7 +79,7 @@ def test_a_reconcile_that_repeats_a_secret_stores_none(own_server: RealServer, o
     with own_site.worker_here(tools):
         record = own_site.wait_for(own_site.submit("book", api_key=SECRET), State.SUCCEEDED)
 
-    assert record.stored["result"] == '{"booked_with":"***"}'
+    assert record.fields.result == '{"booked_with":"***"}'
     assert SECRET.encode() not in everything(own_server)
 
 
@@ -103,7 +103,7 @@ def test_what_a_validator_of_a_tool_with_secrets_raises_is_not_told(
     with own_site.worker_here(tools):
         record = own_site.wait_for(own_site.submit("sign_in", api_key=SECRET), State.REFUSED)
 
-    assert "s-k-" not in str(record.stored) + caplog.text
+    assert "s-k-" not in str(record.fields) + caplog.text
     assert record.failure
     assert record.failure.message.endswith("$.api_key: a value that the tool's own rules accept")
     assert b"s-k-" not in everything(own_server)

@@ -63,7 +63,7 @@ def test_a_tool_that_became_mutating_and_says_begin_is_repeated_until_it_has_sai
     with site.worker_here(now):
         record = site.wait_for(key, State.UNKNOWN)
 
-    assert (entries, record.fields.effect, record.stored["begins"]) == ([1], "mutating", "1")
+    assert (entries, record.fields.effect, record.fields.begins) == ([1], "mutating", True)
 
 
 def test_a_handler_that_lost_its_lease_to_another_one_declares_nothing(site: Site) -> None:

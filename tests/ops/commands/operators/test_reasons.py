@@ -42,7 +42,7 @@ def test_an_operator_who_repeats_a_secret_stores_none(
 
     assert done.code == 0
     record = scene.record(key)
-    assert "hunter2" not in str(record.stored) + str(record.history)
+    assert "hunter2" not in str(record.fields) + str(record.history)
     assert record.history[-1]["reason"] == "the log says ***"
 
 
@@ -68,4 +68,4 @@ def test_a_value_with_half_of_a_pair_can_be_told_to_a_model(scene: LiveScene, to
 
     assert toolonce("resolve", key, "--succeeded", r'{"name": "\ud800"}', "--reason", "r").code == 0
 
-    assert json.loads(scene.record(key).stored["result"]) == {"name": "\ufffd"}
+    assert json.loads(scene.record(key).fields.result) == {"name": "\ufffd"}

@@ -19,7 +19,7 @@ def test_an_unknown_call_that_happened_gets_the_value_that_was_found(
     assert (said.code, said.err) == (0, "")
     stored = scene.record(run.call)
     assert stored.state == "succeeded"
-    assert stored.stored["result"] == value
+    assert stored.fields.result == value
     assert (stored.history[-1]["actor"], stored.history[-1]["reason"]) == ("alice", "found it")
 
 
@@ -58,7 +58,7 @@ def test_only_unknown_calls_are_resolved(scene: LiveScene, toolonce: CommandLine
 
     assert said.code == 1
     assert "succeeded" in said.err
-    assert scene.record(key).stored["result"] == "1"
+    assert scene.record(key).fields.result == "1"
 
 
 @pytest.mark.parametrize("value", ["ok", "NaN", "[Infinity]", "1e999", "[" * 100_000])
