@@ -205,6 +205,26 @@ def test_the_path_from_the_queue_to_the_handler_is_at_most_15_files_that_are_the
     assert (files[0], files[-1]) == ("worker/runtime/slots.py", "worker/execution/invoke.py")
 
 
+def test_each_file_of_that_path_is_imported_or_loaded_by_one_before_it() -> None:
+    _, _, path = MAP.read_text().partition("### The path of a call, file by file\n")
+    files = re.findall(r"^\d+\. `([\w/.]+)`", path.partition("\n### ")[0], re.MULTILINE)
+    known: set[str] = set()
+    for file in files:
+        assert not known or file in known, f"nothing before {file} leads to it"
+        known |= _leads_to(ROOT / file)
+
+
+def _leads_to(file: Path) -> set[str]:
+    """The modules that a file imports, and the scripts whose arguments it declares."""
+    if file.suffix == ".lua":
+        return set()
+    text = file.read_text()
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) and node.level]
+    modules = [file.parents[node.level - 1].joinpath(*(node.module or "").split(".")) for node in imports]
+    scripts = {f"store/lua/{name}.lua" for name in re.findall(r'@arguments_of\("(\w+)"\)', text)}
+    return scripts | {f"{module.relative_to(ROOT).as_posix()}.py" for module in modules}
+
+
 WRITES_OF_A_RUN = {
     "begin": "run_session", "claim": "run_session", "declare": "run_session", "defer_reconcile": "lease",
     "interrupt": "run_session", "progress": "run_session", "release": "run_session", "renew": "lease",
