@@ -7,6 +7,7 @@ renewal hears (a stop was asked for, the lease is lost) is told to the run's `Le
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -39,7 +40,7 @@ class LeaseHandle:
         ending: the last word about the run is on its way; a lease that is gone now may have ended with it.
     """
 
-    __slots__ = ("_on_stop", "asked_at", "ending", "left", "run", "standing")
+    __slots__ = ("_hearing", "_on_stop", "asked_at", "ending", "left", "run", "standing")
 
     def __init__(self, run: Run, asked_at: float) -> None:
         self.run = run
@@ -48,6 +49,7 @@ class LeaseHandle:
         self.left = False
         self.standing = "cancel" if run.cancel_requested else "kept"
         self._on_stop: Callable[[], None] | None = None
+        self._hearing = threading.Lock()
 
     def when_stopped(self, act: Callable[[], None]) -> None:
         """Do this when it is heard that someone asked for a stop; perhaps twice, from any thread."""
@@ -55,11 +57,17 @@ class LeaseHandle:
         if self.standing == "cancel":
             act()
 
-    def hear(self, word: str) -> None:
-        """What the store says of it now."""
-        is_news, self.standing = word != self.standing, word
+    def hear(self, word: str, asked_at: float) -> bool:
+        """What the store says of it, asked at this monotonic time; from any thread. Whether that is news."""
+        with self._hearing:  # else an older "kept" could follow upon "lost", or be found without its time
+            if self.standing == "lost" or (word != "lost" and asked_at < self.asked_at):
+                return False  # the answer to a later question came first
+            is_news, self.standing = word != self.standing, word
+            if word != "lost":  # a lease that was asked for just now lets its handler be entered
+                self.asked_at = asked_at
         if is_news and word == "cancel" and self._on_stop:
             self._on_stop()
+        return is_news
 
 
 class Leases(ThreadService):
@@ -153,12 +161,9 @@ class Leases(ThreadService):
 
     def _heard(self, batch: Sequence[LeaseHandle], words: Sequence[str], asked_at: float) -> None:
         for lease, word in zip(batch, words, strict=True):
-            if lease.standing == "lost" or (word != "lost" and asked_at < lease.asked_at):
-                continue  # the answer to a later question came first
-            lease.asked_at = asked_at
-            if word == "lost" and lease in self._kept and not lease.ending:
+            is_news = lease.hear(word, asked_at)
+            if is_news and word == "lost" and lease in self._kept and not lease.ending:
                 _LOG.warning("call %s: its lease under fence %d is lost", lease.run.call, lease.run.fence)
-            lease.hear(word)
 
     def _work(self) -> None:
         while True:

@@ -145,7 +145,7 @@ class RunSession:
             _LOG.error("call %s: %s", strict.call, error)
             word, enough = "lost", True
         if word == "lost":
-            self.lease.standing = "lost"
+            self.lease.hear("lost", time.monotonic())
             return True
         self.lease.run = strict
         return enough or strict.effect is not Effect.MUTATING

@@ -45,6 +45,35 @@ def test_a_lease_that_ended_with_the_last_word_is_not_called_lost(
     assert ("is lost" in caplog.text) is not ending
 
 
+def test_a_process_that_wakes_up_enters_nothing_while_it_is_still_hearing_that_its_lease_is_lost(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """G1: the renewal's thread has heard it and is about to say so, and the slot's thread asks whether it may enter."""
+    leases = Leases(site.connection, 1)
+    lease = settled_while_it_is_held(site, leases)
+    asked: list[bool] = []
+
+    class AsksMeanwhile(logging.Handler):
+        def emit(self, _: logging.LogRecord) -> None:
+            asked.append(Leases(site.connection, 60_000).is_kept(lease, site.connection.run))
+
+    handler = AsksMeanwhile()
+    logging.getLogger("toolonce.worker").addHandler(handler)
+    try:
+        leases.renew_now()
+    finally:
+        logging.getLogger("toolonce.worker").removeHandler(handler)
+
+    assert asked == [False]
+
+
+def test_an_older_answer_does_not_bring_back_a_lease_that_is_lost(site: Site) -> None:
+    lease = LeaseHandle(claimed(site), 0.0)
+
+    assert [lease.hear("lost", 1.0), lease.hear("kept", 0.5), lease.hear("kept", 2.0)] == [True, False, False]
+    assert (lease.standing, lease.asked_at) == ("lost", 0.0)
+
+
 def test_renewals_go_on_after_a_server_has_refused_them(
     own_server: RealServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
