@@ -30,6 +30,7 @@ CONTEXT = "call"
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):\s*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
 
+_FIELD = "parameter_of_the_handler_"  # dataclasses in the signature ask for aliases of their fields, too
 _BUILT_IN = set(typing.get_args(ErrorType)) - {"value_error", "assertion_error"}
 _OWN_RULE = "a value that the tool's own rules accept"
 
@@ -139,11 +140,11 @@ def _model(
             case parameter.POSITIONAL_ONLY | parameter.VAR_POSITIONAL:
                 raise BadTool(f"tool {name}: parameter {parameter.name!r} has no name that JSON can use")
             case _:
-                fields[f"p{place}"] = _field(parameter, hints.get(parameter.name, Any), described)
-    aliases = {f"p{place}": parameter for place, parameter in enumerate(parameters)}
+                fields[f"{_FIELD}{place}"] = _field(parameter, hints.get(parameter.name, Any), described)
+    aliases = {f"{_FIELD}{place}": parameter for place, parameter in enumerate(parameters)}
     try:
         model: type[BaseModel] = create_model(
-            name, __config__=ConfigDict(extra=extra, alias_generator=aliases.__getitem__), **fields
+            name, __config__=ConfigDict(extra=extra, alias_generator=lambda name: aliases.get(name, name)), **fields
         )
     except (PydanticUserError, PydanticSchemaGenerationError) as error:
         raise BadTool(f"tool {name}: no schema for its signature: {_first_line(error)}") from error

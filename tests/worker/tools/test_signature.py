@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import date
 from typing import Annotated, Any
 
@@ -215,3 +216,21 @@ def test_a_published_schema_never_makes_anyone_fetch(monkeypatch: pytest.MonkeyP
 
     assert refused is not None
     assert f"refers to '{REMOTE}', which it does not hold" in refused.message
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    p0: float = 0.0
+
+
+def test_a_dataclass_of_the_standard_library_is_an_argument_as_any_other() -> None:
+    """Its fields were taken for parameters of the handler."""
+
+    def draw(at: Point, colour: str = "red") -> str:
+        return f"{at.x} {colour}"
+
+    signature = read_signature(draw)
+
+    assert signature.schema["properties"].keys() == {"at", "colour"}
+    assert signature.bind({"at": {"x": 1.5, "p0": 2.0}}) == {"at": Point(1.5, 2.0), "colour": "red"}
