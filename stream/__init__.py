@@ -29,6 +29,7 @@ from .turns.errors import (
     StreamError,
     StreamingRefused,
     StreamMisuse,
+    ToolNotOffered,
     TurnAborted,
     TurnError,
     TurnFailed,
@@ -59,11 +60,13 @@ if TYPE_CHECKING:
         Hooks,
         Terms,
     )
+    from .definitions.definition import ToolNote
     from .dialects.request import (
         forbid_parallel_calls,
         request_body,
         user_message,
     )
+    from .dialects.tools import ToolDefinitions
     from .harness.async_client import (
         AsyncBatch,
         AsyncClient,
@@ -135,6 +138,9 @@ __all__ = [
     "Terms",
     "TextDraft",
     "ToolCall",
+    "ToolDefinitions",
+    "ToolNotOffered",
+    "ToolNote",
     "Translations",
     "TurnAborted",
     "TurnDecoder",
@@ -182,6 +188,8 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
         "Hooks",
         "Terms",
     ),
+    ".definitions.definition": ("ToolNote",),
+    ".dialects.tools": ("ToolDefinitions",),
     ".dialects.request": (
         "forbid_parallel_calls",
         "request_body",

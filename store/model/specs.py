@@ -69,6 +69,12 @@ class ToolSpec:
     rerun_absent: bool = False
     hold_duplicates: bool = False
 
+    @property
+    def parallel_safe(self) -> bool:
+        """Two of its calls at once can do no harm by what it declares: it reads, repeats of it add nothing, or its
+        calls run one at a time."""
+        return self.effect is not Effect.MUTATING or self.concurrency == 1 or bool(self.order_by)
+
     def to_json(self) -> str:
         """The published form: JSON with sorted members."""
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))

@@ -52,7 +52,7 @@ def forbid_parallel_calls(body: Mapping[str, Any], dialect: Dialect) -> dict[str
         raise NotOffered(
             f"{dialect} has no option that forbids parallel calls; submit with ordered=True to run them one by one"
         )
-    return told if body.get(request.TOOLS) else dict(body)
+    return told if body.get(request.TOOLS[0]) else dict(body)
 
 
 def taking_turns(messages: Sequence[Message], dialect: Dialect) -> list[Message]:

@@ -1,12 +1,12 @@
 """The table of dialects: one row for each, found by its name or by a frame that only it has.
 
-A new dialect is one folder (``reader``, ``replies``, ``request``, and what else it needs), its name in ``Dialect``, and
-one row. Decides nothing itself: the modules of the dialects do.
+A new dialect is one folder (``reader``, ``replies``, ``request``, ``definitions``, and what else it needs), its name in
+``Dialect``, and one row. Decides nothing itself: the modules of the dialects do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -38,6 +38,7 @@ from .openai_responses import reader as openai_responses
 from .openai_responses import request as openai_responses_request
 
 if TYPE_CHECKING:
+    from ..definitions.definition import Definition, DefinitionRules
     from ..replies.protocol import ReplyModule
 
 
@@ -57,14 +58,25 @@ class RequestModule(Protocol):
         """The members that request a stream; empty where the URL path does."""
 
     @property
-    def TOOLS(self) -> str:  # noqa: N802
-        """The member that holds the tools."""
+    def TOOLS(self) -> tuple[str, ...]:  # noqa: N802
+        """The path of the member that holds the list of tools."""
 
     def user_message(self, text: str) -> dict[str, Any]:
         """A user's message in the form of the dialect."""
 
     def at_most_one_call(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """A copy of a body with tools that allows at most one call per turn; None where there is no such option."""
+
+
+class DefinitionsModule(Protocol):
+    """The definitions module of a dialect."""
+
+    @property
+    def RULES(self) -> DefinitionRules:  # noqa: N802
+        """What the provider accepts as the definition of a tool."""
+
+    def entries(self, tools: Sequence[Definition]) -> list[Any]:
+        """The list of tools of a request; () gives an empty one. May add notes to the definitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +121,15 @@ class DialectSpec:
     @property
     def replies(self) -> ReplyModule:
         """The module that builds replies. Loaded at first use: it needs the store, decoding does not."""
-        folder = self.name.replace("-", "_")
-        return cast("ReplyModule", import_module(f".{folder}.replies", __package__))
+        return cast("ReplyModule", self._module("replies"))
+
+    @property
+    def definitions(self) -> DefinitionsModule:
+        """The module that makes tool definitions. Loaded at first use, for the same reason."""
+        return cast("DefinitionsModule", self._module("definitions"))
+
+    def _module(self, name: str) -> Any:
+        return import_module(f".{self.name.replace('-', '_')}.{name}", __package__)
 
 
 # In the order in which `dialect_of` tries them.

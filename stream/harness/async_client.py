@@ -23,11 +23,15 @@ from ...store.operations import operators, queries
 from ...store.operations.aborted_turns import note_aborted
 from ...store.operations.operators import Decision
 from ...store.operations.query import Operation
+from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
+from ..dialects.table import spec_of
+from ..dialects.tools import ToolDefinitions
 from ..provider.retry import Aborted
-from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 from .batch import BatchView, changes
 from .client import noted, opened
+from .published_tools import definitions_of
 from .queue_limits import QueueLimits, complete
 from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
 
@@ -91,6 +95,11 @@ class AsyncClient:
                 f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
             )
         return AsyncBatch(self, turn_id, outcomes)
+
+    async def tools(self, dialect: Dialect, *, only: Iterable[str] | None = None) -> ToolDefinitions:
+        """What workers have published, as the tools of a dialect's request; as `Client.tools`."""
+        spec_of(dialect)
+        return definitions_of(await self.run(published(self.terms.space)), dialect, only, self._connection.place)
 
     async def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> Decision:
         """Cancel a call before it starts, or ask a running one to stop; as `Client.cancel`."""

@@ -21,10 +21,14 @@ from ...store.operations import operators, queries
 from ...store.operations.aborted_turns import note_aborted
 from ...store.operations.operators import Decision
 from ...store.operations.query import Operation
+from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
+from ..dialects.table import spec_of
+from ..dialects.tools import ToolDefinitions
 from ..provider.retry import Aborted
-from ..turns.turn import RejectedCall, ToolCall, TurnResult
+from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 from .batch import Batch
+from .published_tools import definitions_of
 from .queue_limits import QueueLimits, complete
 from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
 
@@ -118,6 +122,25 @@ class Client:
                 f"no calls are stored for turn {turn_id!r} in scope {self.terms.scope!r}, {self._connection.place}"
             )
         return Batch(self, turn_id, outcomes)
+
+    def tools(self, dialect: Dialect, *, only: Iterable[str] | None = None) -> ToolDefinitions:
+        """What workers have published, as the tools of a dialect's request: ``tools=client.tools("anthropic")``.
+
+        ``client.tools(dialect).request(body)`` also forbids parallel calls where a tool needs it.
+
+        Args:
+            only: names of the tools that this harness offers; by default all that the provider takes. The others are
+                logged and stand in the result's `notes`.
+
+        Raises:
+            UnknownDialect: no such dialect.
+            NoToolsPublished: no worker has published any.
+            ToolNotOffered: the provider would refuse a request with a tool of `only`; the message says why.
+            StoreMisuse: a tool of `only` is not published.
+            CorruptRecord: a tool of `only` was published by a newer release.
+        """
+        spec_of(dialect)
+        return definitions_of(self.run(published(self.terms.space)), dialect, only, self._connection.place)
 
     def cancel(self, key: str, *, actor: str = "harness", reason: str = "") -> Decision:
         """Cancel a call before it starts, or ask a running one to stop; see `operators.cancel`."""

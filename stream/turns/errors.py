@@ -15,6 +15,7 @@ StreamError
     DecoderClosed           the decoder was used after its end
     NotOffered              the provider has no such feature
       StreamingRefused      it does not stream with these tools
+      ToolNotOffered        it would refuse a request with this tool
 
 Errors never contain argument text or text of the model, and can be pickled.
 """
@@ -136,6 +137,10 @@ class NotOffered(StreamMisuse):
 
 class StreamingRefused(NotOffered):
     """The provider does not stream responses with these tools; strict schemas are the known case."""
+
+
+class ToolNotOffered(NotOffered):
+    """The provider would refuse a request with these tools; the message names them and says why."""
 
 
 _BY_OUTCOME = {kind.outcome: kind for kind in TurnError.__subclasses__()}

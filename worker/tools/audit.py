@@ -1,8 +1,7 @@
 """Looking at a registry before it is used: what may run in parallel, what would overrun a limit, what nobody could
 clear up. Pure: specs and tools in, findings out; `toolonce tools check` shows them.
 
-A tool is *parallel safe* where two of its calls at once can do no harm by what it declares: it reads, or repeats of
-it add nothing, or it orders its calls by what they touch, or runs one at a time.
+Whether two calls of a tool may run at once is `ToolSpec.parallel_safe`.
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ def to_json(verdicts: Iterable[Verdict]) -> str:
 
 def _judge(tool: Tool, names: set[str], fanout: int, rules: Rules) -> Verdict:
     spec = tool.spec
-    one_by_one = spec.concurrency == 1 or bool(spec.order_by)
-    safe = spec.effect is not Effect.MUTATING or one_by_one
+    safe = spec.parallel_safe
     forwards = _mentions(tool.handler, {"idempotency_key", "fence"})
     findings = (
         *_parallel(spec, safe=safe), *_limits(spec, fanout), *_cost(tool), *_clearing(tool, forwards=forwards),

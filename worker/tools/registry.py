@@ -6,10 +6,11 @@ Decides which tool a name stands for, and holds the hook that permits calls. Run
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from ...store.model.specs import ToolSpec
 from .authorize import Hook, Rules
+from .definitions import definitions
 from .errors import BadTool
 from .tool import Tool, ToolOptions
 
@@ -104,6 +105,18 @@ class Registry:
     def specs(self) -> list[ToolSpec]:
         """What is published, in order of registration."""
         return [tool.spec for tool in self]
+
+    def definitions(self, dialect: str) -> Any:
+        """The tools in the shape of a dialect's requests, for a harness that has the registry at hand.
+
+        Returns:
+            A `toolonce.stream.ToolDefinitions`, a list; the same as `Client.tools` gives once they are published.
+
+        Raises:
+            UnknownDialect: no such dialect.
+            ToolNotOffered: the provider would refuse a request with one of them; the message says why.
+        """
+        return definitions(self.specs(), dialect)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())

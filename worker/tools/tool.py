@@ -16,6 +16,7 @@ from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
 from ...store.model.outcomes import Failure
+from ...store.model.secret_schemas import without_samples
 from ...store.model.specs import Effect, ToolSpec
 from ...store.model.times import seconds
 from .errors import BadTool
@@ -215,7 +216,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
         raise BadTool(f"tool {name!r}: its name needs 1 to 64 letters, digits, '_', '.' or '-'")
     spec = ToolSpec(
         name=name,
-        schema=signature.schema,
+        schema=without_samples(signature.schema, _words(options.get("secret", ()))),
         description=options.get("description") or signature.description,
         version=options.get("version", "1"),
         effect=_effect(name, options),
@@ -242,8 +243,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
 def _check(spec: ToolSpec, *, takes_call: bool) -> None:
     known = spec.schema.get("properties", {})
     for option, fields in (("order_by", spec.order_by), ("secret", spec.secret)):
-        missing = [name for name in fields if _PATH.split(name)[0] not in known]
-        if missing:
+        if missing := [name for name in fields if _PATH.split(name)[0] not in known]:
             raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
     if lanes := {_PATH.split(name)[0] for name in spec.order_by} & {name.split(".")[0] for name in spec.secret}:
         raise BadTool(f"tool {spec.name}: order_by names {', '.join(sorted(lanes))}, which is secret: lanes are not")

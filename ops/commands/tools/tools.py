@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ....store.model.specs import ToolSpec
 from ....store.operations.tools import published
+from ....stream.dialects.tools import ToolDefinitions, described
+from ....stream.turns.turn import DIALECTS
 from ....worker.tools.audit import DEFAULT_FANOUT, Verdict, audit, forbids_parallel_calls, to_json
 from ....worker.tools.loading import load_registry
 from ...errors import Usage
@@ -24,6 +29,8 @@ EXAMPLES = """
 toolonce tools check app.tools:tools                      exits 1 if a tool is risky
 toolonce tools check app.tools:tools --write tools.json   also writes each spec with its parallel_safe flag
 toolonce tools list                                       the tools that workers have published
+toolonce tools list --for anthropic                       how a provider takes them, and what it would refuse
+toolonce tools list --for openai-responses --json         their definitions for a request to that provider
 """
 
 
@@ -42,10 +49,15 @@ def add_parser(subparsers: Subparsers) -> None:
     check.add_argument("--write", type=Path, metavar="FILE", help="write the specs as JSON, with parallel_safe flags")
     check.set_defaults(action=_check)
     listed = actions.add_parser("list", help="list the newest spec of each published tool")
+    listed.add_argument("--for", dest="dialect", choices=DIALECTS, help="list them as definitions for this dialect")
     settings.add_options(listed)
     listed.set_defaults(action=_list)
     add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
-    add_json(listed, "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}}")
+    add_json(
+        listed,
+        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}}; with --for {tools: [the definitions], options: "
+        "{the request's members that forbid parallel calls, where a tool needs it}, notes: [{tool, text, refused}]}",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,6 +99,8 @@ def _show(verdicts: tuple[Verdict, ...]) -> None:
 def _list(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         specs = connection.run(published(connection.space)).tools
+    if args.dialect:
+        return _list_for(specs, args, connection.place)
     if args.json:
         shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
         render.show_json({"tools": shown})
@@ -99,3 +113,23 @@ def _list(args: argparse.Namespace) -> int:
     ]
     render.show_table(("tool", "version", "effect", "queue", "limit", "what it does"), rows)
     return ExitCode.DONE
+
+
+def _list_for(specs: Mapping[str, ToolSpec], args: argparse.Namespace, place: str) -> int:
+    found = described(specs.values(), args.dialect)
+    if args.json:
+        notes = [asdict(note) for note in found.notes]
+        render.show_json({"tools": found, "options": found.options, "notes": notes})
+    else:
+        _show_for(specs, found, place)
+    return ExitCode.ENDED_BADLY if any(note.refused for note in found.notes) else ExitCode.DONE
+
+
+def _show_for(specs: Mapping[str, ToolSpec], found: ToolDefinitions, place: str) -> None:
+    if not specs:
+        render.say(f"no worker has published a tool in {place}")
+    rows = [(note.tool, "refused" if note.refused else "note", note.text) for note in found.notes]
+    rows += [(name, "ok", "nothing to say") for name in specs.keys() - {note.tool for note in found.notes}]
+    render.show_table(("tool", "level", "what to know"), sorted(rows))
+    if found.options:
+        render.say(f"some may run in parallel with themselves; a request forbids it with {json.dumps(found.options)}")

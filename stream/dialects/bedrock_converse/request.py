@@ -8,7 +8,7 @@ from typing import Any
 HISTORY = "messages"
 TURN_MEMBER: str | None = "content"
 STREAMED: Mapping[str, Any] = {}  # the URL path requests the stream
-TOOLS = "toolConfig"
+TOOLS = ("toolConfig", "tools")
 
 
 def user_message(text: str) -> dict[str, Any]:
@@ -23,6 +23,6 @@ def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any] | None:
     if "claude" not in str(body.get("modelId")):
         return None
     own = dict(body.get("additionalModelRequestFields") or {})
-    kind = {} if (body.get(TOOLS) or {}).get("toolChoice") else {"type": "auto"}
+    kind = {} if (body.get("toolConfig") or {}).get("toolChoice") else {"type": "auto"}
     own["tool_choice"] = {**kind, **(own.get("tool_choice") or {}), "disable_parallel_tool_use": True}
     return {**body, "additionalModelRequestFields": own}

@@ -8,7 +8,7 @@ from typing import Any
 HISTORY = "contents"
 TURN_MEMBER: str | None = "parts"
 STREAMED: Mapping[str, Any] = {}  # the URL path requests the stream
-TOOLS = "tools"
+TOOLS = ("tools",)
 
 
 def user_message(text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 HISTORY = "input"
 TURN_MEMBER: str | None = None
 STREAMED: Mapping[str, Any] = {"stream": True}
-TOOLS = "tools"
+TOOLS = ("tools",)
 
 
 def user_message(text: str) -> dict[str, Any]:

@@ -42,3 +42,11 @@ def test_a_rows_replies_are_those_of_its_folder(dialect: str) -> None:
 
     assert [name for name in ("IDS", "echo", "write", "results") if not hasattr(replies, name)] == []
     assert replies.__name__ == f"toolonce.stream.dialects.{dialect.replace('-', '_')}.replies"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_rows_tool_definitions_are_made_in_its_folder(dialect: str) -> None:
+    definitions = TABLE[dialect].definitions  # type: ignore[index]
+
+    assert [name for name in ("RULES", "entries") if not hasattr(definitions, name)] == []
+    assert definitions.__name__ == f"toolonce.stream.dialects.{dialect.replace('-', '_')}.definitions"  # type: ignore[attr-defined]

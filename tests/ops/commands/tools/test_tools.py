@@ -10,6 +10,8 @@ import pytest
 from tests.support.processes.command_line import CommandLine
 from tests.support.store.live_store import LiveScene
 from tests.support.store.scene import spec
+from toolonce.stream import DIALECTS, Dialect
+from toolonce.stream.dialects.tools import offered
 
 SAFE = """
 from toolonce.worker.tools.registry import Registry
@@ -82,3 +84,47 @@ def test_published_tools_are_listed_with_their_newest_spec(scene: LiveScene, too
 
     assert {name: tool["version"] for name, tool in listed.items()} == {"look": "1", "pay": "2"}
     assert "look" in toolonce("tools", "list").out
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_published_tools_are_listed_as_a_request_of_each_dialect_has_them(
+    scene: LiveScene, toolonce: CommandLine, dialect: Dialect
+) -> None:
+    scene.publish(spec("pay"), spec("look", "read"))
+    made = offered([spec("pay"), spec("look", "read")], dialect)
+
+    said = toolonce("tools", "list", "--for", dialect, "--json")
+
+    assert said.code == 0
+    assert said.json.keys() == {"tools", "options", "notes"}
+    assert (said.json["tools"], said.json["options"]) == (made, made.options)
+    assert [note["text"] for note in said.json["notes"]] == [note.text for note in made.notes]
+
+
+def test_what_a_provider_does_with_each_tool_is_shown_and_a_refused_one_is_told_by_the_exit_code(
+    scene: LiveScene, toolonce: CommandLine
+) -> None:
+    scene.publish(spec("a.pay"), spec("look", "read"))
+
+    said = toolonce("tools", "list", "--for", "anthropic")
+    as_json = toolonce("tools", "list", "--for", "anthropic", "--json")
+    other = toolonce("tools", "list", "--for", "google-generate")
+
+    assert said.code == as_json.code == 1
+    assert "refused" in said.out
+    assert "nothing to say" in said.out
+    assert [tool["name"] for tool in as_json.json["tools"]] == ["look"]
+    assert (other.code, "ordered=True" in " ".join(other.out.split())) == (0, True)
+
+
+def test_the_option_that_forbids_parallel_calls_is_shown(scene: LiveScene, toolonce: CommandLine) -> None:
+    scene.publish(spec("pay"))
+
+    assert '"parallel_tool_calls": false' in toolonce("tools", "list", "--for", "openai-chat").err
+
+
+def test_a_dialect_that_there_is_not_is_refused_with_those_that_there_are(toolonce: CommandLine) -> None:
+    said = toolonce("tools", "list", "--for", "openai")
+
+    assert said.code == 2
+    assert "openai-responses" in said.err
