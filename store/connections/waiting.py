@@ -4,6 +4,9 @@ Order matters: a waiter subscribes, then reads, then waits; what ends in between
 every bell rings, so that each waiter asks for itself, and hears it where nobody answers any more; once all is
 subscribed anew they ring again. A line that is silent is asked for a sign of life: one that died without a word would
 leave its waiters waiting for ever.
+
+A handler that waits for another call would hold a slot that this call may need: enough of them, and nothing moves any
+more. So waiting is refused in handlers; submitting is not.
 """
 
 from __future__ import annotations
@@ -11,17 +14,38 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from ..model.errors import StoreMisuse
 from .connection import Connection
 
 RECONNECT_S = 0.2
 """Pause before subscribing anew; a server that restarts is back within a second."""
 SILENCE_S = 15.0
 """How long the line may be silent before we ask, and how long its answer may take."""
+_RUNS_HANDLERS = ContextVar("toolonce_runs_handlers", default=False)
+
+
+def mark_handler_context() -> None:
+    """Mark this thread (and the tasks it starts) as one that runs handlers."""
+    _RUNS_HANDLERS.set(True)
+
+
+def refuse_to_wait() -> None:
+    """Called before anything waits for the outcome of a call.
+
+    Raises:
+        StoreMisuse: this is a tool's handler.
+    """
+    if _RUNS_HANDLERS.get():
+        raise StoreMisuse(
+            "a tool's handler waits for another call: with all slots taken by such handlers nothing would move; "
+            "submit it and return, or do its work directly"
+        )
 
 
 class Wakeups:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, Unpack
 
 from ...store.connections.async_connection import AsyncConnection
 from ...store.connections.async_waiting import AsyncWakeups
-from ...store.connections.handler_context import refuse_to_wait
 from ...store.connections.replication import needed_replicas
+from ...store.connections.waiting import refuse_to_wait
 from ...store.model.errors import StoreMisuse
 from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Outcome

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...store.connections.handler_context import refuse_to_wait
 from ...store.connections.replication import acknowledged, needed_replicas, note_replicas
+from ...store.connections.waiting import refuse_to_wait
 from ...store.model.errors import StoreMisuse, StoreWentBack
 from ...store.model.outcomes import Outcome
 from ...store.model.times import wait_limit

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from ...store.connections.connection import Link
-from ...store.connections.handler_context import mark_inside
+from ...store.connections.waiting import mark_handler_context
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreError
 from ...store.operations.runs import Delivery, NotRun
@@ -111,7 +111,7 @@ class Slots:
             raise
 
     def _run(self, number: int, first: Callable[[OperationRunner], None] | None) -> None:
-        mark_inside()
+        mark_handler_context()
         thread = threading.current_thread()
         link = self._context.connection.dedicated()
         try:
