@@ -29,7 +29,9 @@ from .clocks import read_clocks
 from .counters import read_stats
 
 PINGS = 20
-CONFIGS = ("appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-replicas-to-write")
+CONFIGS = (
+    "appendonly", "appendfsync", "maxmemory-policy", "maxmemory", "min-replicas-to-write", "hash-max-listpack-value",
+)  # fmt: skip
 MOST_QUARANTINED = 20
 MOST_INBOXES = 200
 """Of those that are listed, to look at: a few commands each."""

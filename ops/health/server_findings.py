@@ -13,6 +13,8 @@ RQ_KNOWN = ("3.0",)
 """Releases of RQ that were run; their private layout is relied on."""
 SLOW_MS, VERY_SLOW_MS = 5.0, 50.0
 FILLED, NEARLY_FULL = 0.75, 0.9
+COMPACT_BYTES = 256
+"""Records whose fields are no longer than this should stay in the server's compact form of a hash."""
 LAG_BYTES = 1_000_000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
@@ -85,6 +87,11 @@ def _memory(snapshot: HealthSnapshot) -> Iterator[Finding]:
         yield Finding(
             "little_memory", severity, f"{used * 100 // limit} % of the server's memory is used",
             "when it is full, admission stops", "toolonce purge --state succeeded --older-than 1d",
+        )  # fmt: skip
+    if int(snapshot.config["hash-max-listpack-value"] or COMPACT_BYTES) < COMPACT_BYTES:
+        yield Finding(
+            "loose_records", Severity.NOTICE, "the server stores records in its loose form",
+            "each call takes half as much memory again", f"CONFIG SET hash-max-listpack-value {COMPACT_BYTES}",
         )  # fmt: skip
 
 

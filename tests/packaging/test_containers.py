@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from toolonce.ops.cli import build_parser
+from toolonce.ops.health.server_findings import COMPACT_BYTES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCKERFILE = (ROOT / "ops" / "deploy" / "Dockerfile").read_text()
@@ -32,6 +33,7 @@ def test_the_store_keeps_everything_and_forgets_nothing() -> None:
     assert options["--appendonly"] == "yes"
     assert options["--appendfsync"] == "always"
     assert options["--maxmemory-policy"] == "noeviction"
+    assert int(options["--hash-max-listpack-value"]) >= COMPACT_BYTES
     assert "store:/data" in SERVICES["store"]["volumes"]
 
 

@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.support.processes.processes import Child
+from tests.support.store.live_store import LiveScene, LiveStore
 from tests.support.wait import wait_until
 from toolonce.ops.errors import ServerNotStarted
 from toolonce.ops.server import embedded
@@ -59,7 +60,10 @@ def kill_server(server: EmbeddedServer) -> None:
 
 def test_it_keeps_everything_and_is_open_to_nobody_else(data_dir: Path) -> None:
     with ensure_server(data_dir) as server, client_of(server) as client:
-        asked = ("appendonly", "appendfsync", "save", "maxmemory-policy", "port", "no-appendfsync-on-rewrite")
+        asked = (
+            "appendonly", "appendfsync", "save", "maxmemory-policy", "port", "no-appendfsync-on-rewrite",
+            "hash-max-listpack-value",
+        )  # fmt: skip
         config = {name: client.config_get(name)[name] for name in asked}
         socket = Path(server.url.removeprefix("unix://"))
 
@@ -70,6 +74,7 @@ def test_it_keeps_everything_and_is_open_to_nobody_else(data_dir: Path) -> None:
             "maxmemory-policy": "noeviction",
             "port": "0",
             "no-appendfsync-on-rewrite": "no",
+            "hash-max-listpack-value": "256",
         }
         assert data_dir.stat().st_mode & 0o777 == 0o700
         assert socket.parent.stat().st_mode & 0o777 == 0o700
@@ -211,3 +216,13 @@ def test_without_a_folder_the_users_own_is_taken(tmp_path: Path, monkeypatch: py
 
     assert user_folder().is_relative_to(tmp_path)
     assert "toolonce" in user_folder().parts
+
+
+def test_the_record_of_a_settled_call_stays_in_the_compact_form(data_dir: Path) -> None:
+    """It holds names and keys of more than the 64 bytes that a server takes for small by itself."""
+    with ensure_server(data_dir) as server, ExitStack() as stack:
+        scene = LiveScene(LiveStore(server.url, "toolonce"))
+        stack.callback(scene.live.close)
+        record = scene.space.record(scene.succeeded("a"))
+
+        assert scene.live.redis.object("encoding", record) == "listpack"

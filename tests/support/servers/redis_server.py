@@ -42,6 +42,7 @@ class RealServer:
             "appendonly": "yes",
             "appendfsync": "always",
             "maxmemory_policy": "noeviction",
+            "hash_max_listpack_value": "256",
         } | options
         self._process: subprocess.Popen[bytes] | None = None
 

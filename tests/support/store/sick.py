@@ -181,6 +181,7 @@ ON_A_SERVER: dict[str, Sickness] = {
     "barred": user_without("-@scripting"),
     "little_memory": full_memory,
     "no_memory_limit": lambda scene: None,
+    "loose_records": config("hash-max-listpack-value", "64"),
     "replica": replica,
     "unbalanced": unbalanced,
     "went_back": flag("went_back"),

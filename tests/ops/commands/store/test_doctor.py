@@ -44,7 +44,10 @@ def heal(server: RealServer) -> None:
     with server.client() as client:
         client.execute_command("ACL", "SETUSER", "default", "+@all", "~*", "&*")
         client.execute_command("REPLICAOF", "NO", "ONE")
-        wanted = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction", "maxmemory": "0"}
+        wanted = {
+            "appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction", "maxmemory": "0",
+            "hash-max-listpack-value": "256",
+        }  # fmt: skip
         for name, value in wanted.items():
             client.config_set(name, value)
         client.flushall()
