@@ -19,6 +19,12 @@ _BLANK = re.compile(rb"[ \t\r\n]*")
 _UP_TO_BRACE = re.compile(rb'[^"{}]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"{}]*)*', re.DOTALL)
 # The rest of a string, up to its closing quote, or up to a backslash behind which nothing came yet.
 _REST_OF_STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+# An element that is whole and of few levels, nearly every one: matched at once, where the loop needs a turn a brace.
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_WHOLE = rb'\{[^"{}]*+(?:' + _STRING + rb'[^"{}]*+)*+\}'
+for _ in range(6):
+    _WHOLE = rb'\{[^"{}]*+(?:(?:' + _STRING + rb"|" + _WHOLE + rb')[^"{}]*+)*+\}'
+_ELEMENT = re.compile(_WHOLE, re.DOTALL)
 # The expressions need memory for each escape: so much is matched at a time.
 _BLOCK = 1 << 16
 _QUOTE, _OPEN = b'"{'
@@ -130,6 +136,8 @@ class JsonArrayReader:
         """The place behind the end of the element, or behind the block. What the braces hold is for JSON to say."""
         if self._escaped:
             self._escaped, at = False, at + 1
+        if self._depth == 0 and (element := _ELEMENT.match(block, at)):
+            return element.end()
         while at < len(block):
             found = (_REST_OF_STRING if self._in_text else _UP_TO_BRACE).match(block, at)
             assert found is not None

@@ -80,6 +80,18 @@ def test_the_lines_behind_what_is_no_array_are_kept_up_to_their_limit() -> None:
     assert reader.stray == [b'{"error":', b"1}", b"and muc"]
 
 
+@pytest.mark.parametrize("levels", [1, 2, 6, 7, 8, 9, 300])
+def test_an_element_of_any_depth_ends_at_its_own_brace(levels: int) -> None:
+    element = b'{"}\\"":' * levels + b'"{\\\\"' + b', "[": "]"}' * levels
+    data = b"[" + element + b"," + element + b"]"
+    for pieces in ([data], list(single_bytes(data)), [data[:9], data[9:]]):
+        reader = JsonArrayReader(TurnLimits())
+        found = [event for piece in pieces for event in reader.feed(piece)]
+
+        assert [text for _, text, _ in found] == [element, element]
+        assert (reader.ended, reader.unreadable) == (True, None)
+
+
 def test_an_element_has_a_limit_and_the_array_has_none() -> None:
     limits = TurnLimits(event_bytes=20)
     assert len(list(JsonArrayReader(limits).feed(b"[" + b'{"a":"0123456789"},' * 50))) == 50
