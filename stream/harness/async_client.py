@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Generator, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
+from redis.exceptions import RedisError
+
 from ...store.connections.async_connection import AsyncConnection
 from ...store.connections.async_waiting import AsyncWakeups
 from ...store.connections.replication import needed_replicas
 from ...store.connections.waiting import refuse_to_wait
-from ...store.model.errors import StoreMisuse
+from ...store.model.errors import StoreError, StoreMisuse
 from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Outcome
 from ...store.model.times import wait_limit
@@ -33,7 +35,8 @@ from .batch import BatchView, changes
 from .client import noted, opened
 from .published_tools import definitions_of
 from .queue_limits import QueueLimits, complete
-from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
+from .submission import Intent, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
+from .submission_cache import SubmissionCache
 
 T = TypeVar("T")
 CONNECTIONS = 16
@@ -64,7 +67,7 @@ class AsyncClient:
         self.terms = SubmissionTerms(
             self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
         )
-        self._specs = SpecCache()
+        self._cache = SubmissionCache()
         self._wakeups = AsyncWakeups(self._connection)
 
     async def submit(
@@ -146,17 +149,19 @@ class AsyncClient:
         await self.close()
 
     async def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> AsyncBatch:
-        steps: Generator[Step, Any, tuple[Outcome, ...]] = submitting.steps(self._specs)
-        answer: Any = None
+        steps: Generator[Step, Any, tuple[Outcome, ...]] = submitting.steps(self._cache)
+        go_on = partial(steps.send, None)
         while True:
             try:
-                step = steps.send(answer)
+                step = go_on()
             except StopIteration as stop:
                 return AsyncBatch(self, submitting.turn_id, stop.value, turn)
-            if isinstance(step, Heavy):
-                answer = await asyncio.wrap_future(step.start())
+            try:
+                answer = await (asyncio.wrap_future(step.start()) if isinstance(step, Heavy) else self.run(step))
+            except (StoreError, RedisError) as error:
+                go_on = partial(steps.throw, error)
             else:
-                answer = await self._connection.run(step)
+                go_on = partial(steps.send, answer)
 
 
 class AsyncBatch(BatchView):

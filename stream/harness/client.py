@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar, Unpack
+
+from redis.exceptions import RedisError
 
 from ...store.connections.connection import Connection, without_password
 from ...store.connections.project import chosen_namespace, chosen_url, find_project
 from ...store.connections.waiting import Wakeups
-from ...store.model.errors import StoreMisuse
+from ...store.model.errors import StoreError, StoreMisuse
 from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Outcome
 from ...store.operations import operators, queries
@@ -30,7 +33,8 @@ from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 from .batch import Batch
 from .published_tools import definitions_of
 from .queue_limits import QueueLimits, complete
-from .submission import Intent, SpecCache, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
+from .submission import Intent, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
+from .submission_cache import SubmissionCache
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -72,7 +76,7 @@ class Client:
         self.terms = SubmissionTerms(
             self._connection.space, scope, tenant, keys, **complete(limits), place=self._connection.place
         )
-        self._specs = SpecCache()
+        self._cache = SubmissionCache()
         self._wakeups = Wakeups(self._connection)
 
     def submit(
@@ -184,7 +188,7 @@ class Client:
         self.close()
 
     def _drive(self, submitting: Submitting, turn: TurnResult | None = None) -> Batch:
-        return Batch(self, submitting.turn_id, drive(self._connection, submitting.steps(self._specs)), turn)
+        return Batch(self, submitting.turn_id, drive(self._connection, submitting.steps(self._cache)), turn)
 
 
 def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]]) -> tuple[Outcome, ...]:
@@ -198,16 +202,21 @@ def drive(connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...
 def advance(
     connection: Connection, steps: Generator[Step, Any, tuple[Outcome, ...]], answer: Any = None
 ) -> tuple[Outcome, ...] | Heavy:
-    """Run steps until the end, or until a validation that takes long, whose result is the next `answer`."""
+    """Run steps until the end, or until a validation that takes long, whose result is the next `answer`. The steps hear
+    of errors of the store, too."""
+    go_on = partial(steps.send, answer)
     while True:
         try:
-            step = steps.send(answer)
+            step = go_on()
         except StopIteration as stop:
             outcomes: tuple[Outcome, ...] = stop.value
             return outcomes
         if isinstance(step, Heavy):
             return step
-        answer = connection.run(step)
+        try:
+            go_on = partial(steps.send, connection.run(step))
+        except (StoreError, RedisError) as error:
+            go_on = partial(steps.throw, error)
 
 
 def noted(terms: SubmissionTerms, lost: Aborted) -> dict[str, Any]:

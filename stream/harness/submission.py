@@ -1,8 +1,8 @@
 """A submission: decides the identities of the calls of a turn, and the store operations that admit them.
 
 Sans-IO: a generator yields store operations and is sent their answers, so that the blocking and the async client share
-one set of rules. Known calls are replayed first and need no tool spec. Only new calls are validated and admitted, all
-of a turn in one step.
+one set of rules. Stored calls are replayed and need no tool spec; new calls are validated and admitted, all of a turn
+in one step. Where the turn is new to the client, that step finds out which calls are stored already.
 """
 
 from __future__ import annotations
@@ -13,9 +13,18 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from redis.exceptions import ResponseError
+
 from ...store.crashpoints import reach
 from ...store.model import identity
-from ...store.model.errors import KeyringMissing, NoToolsPublished, StoreMisuse, StoreUnavailable, TurnIdMissing
+from ...store.model.errors import (
+    KeyringMissing,
+    NoToolsPublished,
+    StoreError,
+    StoreMisuse,
+    StoreUnavailable,
+    TurnIdMissing,
+)
 from ...store.model.keyring import Keyring
 from ...store.model.keys import Namespace
 from ...store.model.outcomes import Outcome
@@ -23,12 +32,12 @@ from ...store.model.specs import Published
 from ...store.operations.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ...store.operations.fence_watermark import FenceWatermark
 from ...store.operations.query import Operation
-from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable
 from .admission_rules import AdmissionRules, RequestedCall
 from .queue_limits import DEFAULTS
+from .submission_cache import SubmissionCache
 from .telemetry import log_answers, traceparent
 
 _MOST_VALIDATIONS = 50
@@ -75,25 +84,6 @@ class SubmissionTerms:
     def turn(self, turn_id: str) -> Turn:
         tenant = self.tenant or self.scope.partition("/")[0]
         return Turn(self.scope, turn_id, identity.turn_key(self.space.name, self.scope, turn_id), tenant)
-
-
-class SpecCache:
-    """The published specs as this client last read them; read again after admission reports a change."""
-
-    def __init__(self) -> None:
-        self._known = Published(0, {})
-
-    @property
-    def is_filled(self) -> bool:
-        return bool(self._known.tools)
-
-    def get(self, space: Namespace) -> Generator[Operation[Any], Any, Published]:
-        if not self._known.tools:
-            self._known = yield published(space)
-        return self._known
-
-    def forget(self) -> None:
-        self._known = Published(0, {})
 
 
 def usable_turn_id(given: str | None, came: str | None) -> str:
@@ -210,7 +200,7 @@ class Submitting:
     entry: InboxEntry | None = None
     came_clear: bool = False
 
-    def steps(self, cache: SpecCache) -> Generator[Step, Any, tuple[Outcome, ...]]:
+    def steps(self, cache: SubmissionCache) -> Generator[Step, Any, tuple[Outcome, ...]]:
         """Yield steps and take their answers; returns one outcome per call, in call order.
 
         Raises:
@@ -220,17 +210,29 @@ class Submitting:
             StoreUnavailable: the published specs kept changing; nothing was stored.
             StoreMisuse: a tool name or call id is not valid UTF-8; nothing was stored.
         """
-        found = identified(self.terms, self.turn_id, self.calls, self.intent)
-        known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
-        if None in known or self.entry is not None or self._of_other_turns(found, known):
-            known = yield from self._admit(found, known, cache)
+        known = yield from self._answered(cache)
         self.terms.watermark.note_all(known)
         outcomes = _for_this_turn(known, self.calls)
         log_answers(self.terms.scope, self.turn_id, outcomes)
         return outcomes
 
+    def _answered(self, cache: SubmissionCache) -> Generator[Step, Any, tuple[Outcome | None, ...]]:
+        """What the store answers to each call. Stored calls are answered whatever the published specs say today."""
+        found = identified(self.terms, self.turn_id, self.calls, self.intent)
+        if found and cache.is_new(self.terms.turn(self.turn_id).key) and cache.is_filled:
+            try:
+                return (yield from self._admit(found, [None] * len(found), cache))
+            except StoreUnavailable:
+                raise
+            except (StoreError, ResponseError):
+                pass  # a call that is stored already is answered all the same; for a new one this is said again
+        known: tuple[Outcome | None, ...] = yield lookup(self.terms.space, found)
+        if None in known or self.entry is not None or self._of_other_turns(found, known):
+            known = yield from self._admit(found, known, cache)
+        return known
+
     def _admit(
-        self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SpecCache
+        self, found: Sequence[Identified], known: Sequence[Outcome | None], cache: SubmissionCache
     ) -> Generator[Step, Any, tuple[Outcome, ...]]:
         """Admit the unknown calls; they are validated again where the published specs change meanwhile."""
         is_new = None in known
@@ -283,11 +285,8 @@ class Submitting:
 
 
 def _for_this_turn(outcomes: Iterable[Outcome | None], calls: Sequence[RequestedCall]) -> tuple[Outcome, ...]:
-    """The outcomes with the names, ids and positions of the calls of this turn.
-
-    A call that was found by its intent key is stored with those of an earlier turn, and a conflict with the name of the
-    earlier call; but results must be sent back to the calls of this turn.
-    """
+    """The outcomes with the names, ids and positions of this turn: a call that was found by its intent key is stored
+    with those of an earlier one, and a conflict with the name of the earlier call."""
     found = [outcome for outcome in outcomes if outcome is not None]
     return tuple([_placed(outcome, calls[position], position) for position, outcome in enumerate(found)])
 

@@ -28,7 +28,8 @@ from ...store.operations.inboxes import Bounds, Delivered, InboxStep, Reader, de
 from ...store.schema.validation import Heavy
 from ..harness.client import advance
 from ..harness.queue_limits import QueueLimits, complete
-from ..harness.submission import SpecCache, Step, SubmissionTerms, Submitting
+from ..harness.submission import Step, SubmissionTerms, Submitting
+from ..harness.submission_cache import SubmissionCache
 from ..turns.errors import StreamError
 from .entry import ENTRY_BYTES, read_entry
 from .heavy_entries import HeavyEntries, KeptAside
@@ -77,7 +78,7 @@ class Consumer:
         self._reader = Reader(GROUP, name)
         self._keyring = keyring if keyring is not None else Keyring.from_environment()
         self._tenants = Tenants(connection, tenants)
-        self._specs = SpecCache()
+        self._cache = SubmissionCache()
         self._watermark = FenceWatermark()
         self._looks_again = True  # a consumer of this name may have died with entries
         self._must_wait = False
@@ -231,7 +232,7 @@ class Consumer:
             self._space, scope, delivered.tenant, self._keyring, watermark=self._watermark, **self.limits
         )
         submitting = Submitting(terms, entry.turn_id, entry.calls, entry.intent, entry.ordered, place, not entry.sealed)
-        return self._ended(delivered, submitting.steps(self._specs))
+        return self._ended(delivered, submitting.steps(self._cache))
 
     def _go_on(self, delivered: Delivered, kept: KeptAside) -> bool:
         self._note_tries(delivered, delivered.tries)
