@@ -12,13 +12,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.support.stream.events import events, frame_in, with_frame
 from tests.support.stream.transcripts import (
     CONFORMANCE,
     MORE_RECORDINGS,
     RECORDINGS,
-    RecordedStream,
-    answer,
-    decode,
     exact,
     transcripts,
 )
@@ -37,28 +35,9 @@ SPLINTERS = [
 ]  # fmt: skip
 
 
-def prefixes(transcript: RecordedStream) -> list[bytes]:
-    """The stream cut behind every line end, or at about a hundred places where there are few."""
-    data = transcript.data
-    ends = [at + 1 for at in range(len(data)) if data[at : at + 1] in (b"\n", b"\r")]
-    if len(ends) < 4:
-        ends = list(range(1, len(data), max(1, len(data) // 100)))
-    return [data[:end] for end in ends if end < len(data)]
-
-
-@pytest.mark.parametrize("transcript", [pytest.param(t, id=f"{n}-{t.key}") for n, t in enumerate(STREAMS)])
-def test_no_cut_of_a_stream_gives_a_call_before_its_release_point(transcript: RecordedStream) -> None:
-    step = max(1, len(prefixes(transcript)) // 60)
-    for prefix in prefixes(transcript)[::step]:
-        broken = TurnDecoder(transcript.dialect, **transcript.options)
-        broken.feed(prefix)
-        was_released = broken.released
-        assert was_released or not broken.abort().calls
-
-
 @st.composite
-def mutated(draw: st.DrawFn) -> tuple[Dialect, bytes]:
-    """A conformance stream with a few bytes changed, dropped, doubled or put in."""
+def mutated(draw: st.DrawFn) -> tuple[Dialect, bytes, dict[str, Any]]:
+    """A transcript's dialect, its options, and its bytes with a few bytes changed, dropped, doubled or put in."""
     transcript = draw(st.sampled_from(EVERY))
     data = bytearray(transcript.data)
     for _ in range(draw(st.integers(1, 4))):
@@ -73,7 +52,7 @@ def mutated(draw: st.DrawFn) -> tuple[Dialect, bytes]:
                 data[at:at] = data[at : at + size]
             case _:
                 data[at : at + size] = draw(st.sampled_from(SPLINTERS))
-    return transcript.dialect, bytes(data)
+    return transcript.dialect, bytes(data), transcript.options
 
 
 json_values = st.recursive(
@@ -99,8 +78,8 @@ def wire_calls(draw: st.DrawFn) -> tuple[list[WireCall], list[int], list[dict[st
     return calls, draw(st.permutations(order)), meant
 
 
-def fed(dialect: Dialect, pieces: list[bytes], *, broken: bool = False) -> TurnResult:
-    decoder = TurnDecoder(dialect)
+def fed(dialect: Dialect, pieces: list[bytes], *, broken: bool = False, **options: Any) -> TurnResult:
+    decoder = TurnDecoder(dialect, **options)
     for piece in pieces:
         decoder.feed(piece)
     return decoder.abort() if broken else decoder.eof()
@@ -112,10 +91,13 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 @given(mutated(), st.lists(st.integers(0, 6000), max_size=12), st.booleans())
-def test_any_chunking_gives_the_same_result(case: tuple[Dialect, bytes], places: list[int], broken: bool) -> None:
-    dialect, data = case
+def test_any_chunking_gives_the_same_result(
+    case: tuple[Dialect, bytes, dict[str, Any]], places: list[int], broken: bool
+) -> None:
+    dialect, data, options = case
+    pieces, whole = (fed(dialect, it, broken=broken, **options) for it in (cut(data, places), [data]))
 
-    assert repr(fed(dialect, cut(data, places), broken=broken)) == repr(fed(dialect, [data], broken=broken))
+    assert repr(pieces) == repr(whole)
 
 
 @given(st.sampled_from(DIALECTS), wire_calls(), st.text(max_size=10))
@@ -141,48 +123,27 @@ def test_no_bytes_raise(dialect: Dialect, data: bytes, broken: bool) -> None:
 
 @given(mutated(), st.sampled_from(DIALECTS), st.booleans())
 def test_no_damaged_stream_raises_and_only_a_completed_turn_has_calls(
-    case: tuple[Dialect, bytes], other: Dialect, broken: bool
+    case: tuple[Dialect, bytes, dict[str, Any]], other: Dialect, broken: bool
 ) -> None:
-    for dialect in (case[0], other):
-        for result in (fed(dialect, [case[1]], broken=broken), decode_body(case[1], dialect)):
+    for dialect, options in ((case[0], case[2]), (other, {})):
+        for result in (fed(dialect, [case[1]], broken=broken, **options), decode_body(case[1], dialect)):
             assert result.outcome == "completed" or (not result.calls and not result.rejected)
             assert result.truncated == (result.outcome == "truncated")
 
 
-@given(st.sampled_from([t for t in EVERY if t.kind == "stream"]), st.data())
-def test_a_frame_with_any_value_in_any_place_raises_nothing(transcript: Any, data: st.DataObject) -> None:
-    lines = transcript.data.split(b"\n")
-    places = [at for at, line in enumerate(lines) if line.startswith(b"data: {")]
-    assume(places)
-    at = data.draw(st.sampled_from(places))
-    try:
-        frame = json.loads(lines[at][6:])
-    except ValueError:
-        assume(False)
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(data=st.data())
+def test_a_frame_with_any_value_in_any_place_raises_nothing(dialect: Dialect, data: st.DataObject) -> None:
+    transcript = data.draw(st.sampled_from([t for t in STREAMS if t.dialect == dialect]))
+    pieces = events(transcript)
+    frames = [(at, frame) for at, piece in enumerate(pieces) if (frame := frame_in(transcript, piece))]
+    assume(frames)
+    at, frame = data.draw(st.sampled_from(frames))
     _poison(frame, data)
-    lines[at] = b"data: " + json.dumps(frame).encode()
-    result = fed(transcript.dialect, [b"\n".join(lines)])
+    pieces[at] = with_frame(transcript, pieces[at], frame)
+    result = fed(dialect, pieces, **transcript.options)
 
     assert result.outcome == "completed" or not result.calls
-
-
-# The first goes on with its arguments after the finish reason: up to there it cannot be told from a call without
-# arguments. The others send a finish reason behind each call: a server that ends cleanly there has ended its turn.
-SPEAK_ON = {
-    "openai-chat/chat_tool_delta_after_finish", "openai-chat/openllmetry_js-together-two-calls",
-    "openai-chat/cerebras-cererebras-structured-output-tools.1",
-}  # fmt: skip
-WHOLE = [t for t in STREAMS if t.answer["outcome"] == "completed" and t.key not in SPEAK_ON]
-
-
-@pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in WHOLE])
-def test_no_prefix_yields_calls_that_the_whole_would_not(transcript: Any) -> None:
-    whole = exact(answer(decode(transcript))["calls"])
-    data = transcript.data
-    for at in {place + 1 for place, byte in enumerate(data) if byte in b"\n\r}"}:
-        result = fed(transcript.dialect, [data[:at]])
-
-        assert result.calls == () or exact(answer(result)["calls"]) == whole
 
 
 def _poison(frame: Any, data: st.DataObject) -> None:
