@@ -60,9 +60,8 @@ if TYPE_CHECKING:
         NotStored,
         State,
     )
-    from .operations.operation import Arg
+    from .operations.operation import Arg, Operation
     from .operations.operators import Decision
-    from .operations.query import Operation
     from .operations.recovery import Retention
 
     __version__: str
@@ -118,8 +117,7 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ".connections.async_waiting": ("AsyncWakeups",),
     ".connections.waiting": ("Wakeups",),
     ".model.secret_texts": ("Secrets",),
-    ".operations.operation": ("Arg",),
-    ".operations.query": ("Operation",),
+    ".operations.operation": ("Arg", "Operation"),
     ".operations.operators": ("Decision",),
     ".connections.async_connection": ("AsyncConnection",),
     ".connections.connection": (

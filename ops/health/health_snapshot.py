@@ -18,8 +18,8 @@ from ...store.model.errors import StoreUnsafe
 from ...store.model.keyring import Keyring
 from ...store.model.specs import Published
 from ...store.model.states import State
+from ...store.operations.operation import Query
 from ...store.operations.queries import PageRow, Stats
-from ...store.operations.query import Query
 from ...store.operations.recovery import DAY_MS, Retention
 from ...store.operations.tools import published
 from ...stream.inbox.consumer import GROUP

@@ -13,8 +13,7 @@ from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
 from ..model.errors import StoreFull, StoreUnavailable
 from ..model.keys import Namespace
-from ..operations.operation import Arg, Invocation
-from ..operations.query import Acknowledged, Operation, Query
+from ..operations.operation import Acknowledged, Arg, Invocation, Operation, Query
 from .connection import LOST, Patience, is_lost, pack, pause, place_of, unsafe, unserved
 from .urls import open_async_pool
 

@@ -36,8 +36,7 @@ from tenacity import RetryCallState, wait_random_exponential
 from ..model.errors import StoreFull, StoreUnavailable, StoreUnsafe
 from ..model.keys import Namespace
 from ..model.times import seconds, wait_limit
-from ..operations.operation import Arg, Invocation
-from ..operations.query import Acknowledged, Operation, Query
+from ..operations.operation import Acknowledged, Arg, Invocation, Operation, Query
 from .urls import open_pool
 
 T = TypeVar("T")

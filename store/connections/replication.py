@@ -13,8 +13,7 @@ from redis.exceptions import ResponseError
 
 from ..model.errors import StoreUnavailable
 from ..model.keys import Namespace
-from ..operations.operation import Invocation, invocation, number
-from ..operations.query import Acknowledged, Query
+from ..operations.operation import Acknowledged, Invocation, Query, invocation, number
 from ..operations.script_arguments import arguments_of
 from .connection import Connection, Link
 from .server_info import parse_info, read_info

@@ -20,10 +20,9 @@ from ..model.record import ANSWER_FIELDS
 from ..model.specs import ToolSpec
 from ..model.states import State
 from .fence_watermark import FenceWatermark
-from .operation import Arg, Invocation, invocation, text
+from .operation import Arg, Invocation, Query, invocation, text
 from .outcome_codec import failure_json, read_conflict, read_outcome
 from .pointers import job_fields
-from .query import Query
 from .script_arguments import Counted, Each, arguments_of, repeated
 
 NEAR_MEMORY_LIMIT = "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"

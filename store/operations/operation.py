@@ -1,4 +1,4 @@
-"""Loads the Lua scripts and says how each is called: one operation a file, preludes named by its `uses` line.
+"""What a connection runs: a script (Lua, one operation a file, preludes named by its `uses` line), or plain commands.
 
 Pure: reads package data once, talks to no server. Nothing else in the project builds an EVALSHA; what stands in ARGV is
 declared beside each function that asks for an `invocation`, see `script_arguments`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -68,6 +68,42 @@ def invocation(root: str, arguments: tuple[Any, ...], read: Callable[[Any], T]) 
     """
     declared = DECLARED[type(arguments)]
     return Invocation(load(declared.script), root, declared.flat(arguments), read)
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Generic[T_co]):
+    """Plain commands that only read, not yet sent, and how to read their replies, which come in the same order.
+
+    They are sent together in one round trip: each sees the store at one moment, all of them not at the same one. They
+    look up what is stored about calls, the most frequent question. A script would cost the server twice as much, to
+    build its functions and to turn each field into a value of Lua and back.
+    """
+
+    commands: Sequence[tuple[Arg, ...]]
+    read: Callable[[Sequence[Any]], T_co]
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged(Generic[T_co]):
+    """A script that writes, and in the same round trip, on the same connection, WAIT: how many replicas have it.
+
+    Attributes:
+        replicas, wait_ms: WAIT answers once so many replicas have the write, or after this time.
+        read: from the script's reply and the number of replicas that have its write.
+    """
+
+    invocation: Invocation[Any]
+    replicas: int
+    wait_ms: int
+    read: Callable[[Any, int], T_co]
+
+    @property
+    def wait(self) -> tuple[Arg, ...]:
+        return ("WAIT", self.replicas, self.wait_ms)
+
+
+Operation = Invocation[T] | Query[T] | Acknowledged[T]
+"""What a connection runs; each may be sent again after a lost reply."""
 
 
 @cache

@@ -17,8 +17,7 @@ from ...store.model.outcomes import Outcome
 from ...store.model.times import wait_limit
 from ...store.operations import queries
 from ...store.operations.fence_watermark import contradicted, fence_watermark
-from ...store.operations.operation import Invocation
-from ...store.operations.query import Acknowledged
+from ...store.operations.operation import Acknowledged, Invocation
 from ..replies.answers import for_model
 from ..replies.call_ids import IdForm
 from ..replies.protocol import Message

@@ -22,8 +22,8 @@ from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Outcome
 from ...store.operations import operators, queries
 from ...store.operations.aborted_turns import note_aborted
+from ...store.operations.operation import Operation
 from ...store.operations.operators import Decision
-from ...store.operations.query import Operation
 from ...store.operations.tools import published
 from ...store.schema.validation import Heavy
 from ..dialects.table import spec_of

@@ -31,7 +31,7 @@ from ...store.model.outcomes import Outcome
 from ...store.model.specs import Published
 from ...store.operations.admission import Identified, InboxEntry, Request, Turn, admit, lookup
 from ...store.operations.fence_watermark import FenceWatermark
-from ...store.operations.query import Operation
+from ...store.operations.operation import Operation
 from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...store.model.keys import Namespace
 from ...store.model.specs import Published
-from ...store.operations.query import Operation
+from ...store.operations.operation import Operation
 from ...store.operations.tools import published
 
 _MOST_TURNS = 10_000

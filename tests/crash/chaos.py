@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.crash.ledger import CrashLedger
-from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.process_starter import ProcessStarter, StartedProcess
 from tests.support.crash.tools import KINDS, VARIABLE, crowd
 from tests.support.servers.partition import Divided
 from tests.support.servers.redis_server import RealServer
@@ -120,8 +120,8 @@ class ChaosHarness(threading.Thread):
 class Chaos:
     """One run: a server, workers that are replaced when they are killed, and harnesses that never give up."""
 
-    def __init__(self, nursery: Nursery, folder: Path, seed: int, *, partitions: bool = False) -> None:
-        self._nursery = nursery
+    def __init__(self, starter: ProcessStarter, folder: Path, seed: int, *, partitions: bool = False) -> None:
+        self._starter = starter
         self._random = random.Random(seed)
         self._ended = threading.Event()
         self._stack = ExitStack()
@@ -130,7 +130,7 @@ class Chaos:
         self._urls = self._reached_by()
         url = self._urls[-1]
         self._ledger = CrashLedger.create(folder / "ledger")
-        self._workers: list[Sprout] = []
+        self._workers: list[StartedProcess] = []
         self._kills = 0
         self._client = Client(url, scope="chaos", namespace=NAMESPACE)
         self._harnesses = [
@@ -161,11 +161,11 @@ class Chaos:
         assert self._server
         return (self._server.url,)
 
-    def _worker(self, place: int) -> Sprout:
+    def _worker(self, place: int) -> StartedProcess:
         words = ("work", "--tools", "tests.support.crash.tools:crowd", "--redis", self._urls[place % len(self._urls)],
                  "--namespace", NAMESPACE, "--lease", f"{LEASE_MS}ms", "--concurrency", str(SLOTS),
                  "--replicas", "all")  # fmt: skip
-        return self._nursery.start("toolonce", *words, env={VARIABLE: str(self._ledger.path)})
+        return self._starter.start("toolonce", *words, env={VARIABLE: str(self._ledger.path)})
 
     @contextmanager
     def _submitting(self) -> Iterator[None]:
@@ -250,8 +250,8 @@ def main() -> int:
     print(f"seed {args.seed}, {WORKERS} workers of {SLOTS} slots, {HARNESSES} harnesses", flush=True)
     with tempfile.TemporaryDirectory(prefix="toolonce-chaos-") as name:
         folder = Path(name)
-        with Nursery(folder) as nursery:
-            chaos = Chaos(nursery, folder, args.seed, partitions=args.partitions)
+        with ProcessStarter(folder) as starter:
+            chaos = Chaos(starter, folder, args.seed, partitions=args.partitions)
             try:
                 counters = chaos.run(args.seconds)
             finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.processes.workers import Site
 from tests.support.servers.redis_server import RealServer
 
@@ -28,7 +28,7 @@ def own_site(own_server: RealServer, namespace: str, tmp_path: Path) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessStarter]:
     """Cheap processes for tests that need many."""
-    with Nursery(tmp_path_factory.mktemp("processes")) as opened:
+    with ProcessStarter(tmp_path_factory.mktemp("processes")) as opened:
         yield opened

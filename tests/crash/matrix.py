@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.crash import runner as crash_runner
 from tests.support.crash.cells import EXPECTED, KINDS, Cell, Death, cells, is_common
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from toolonce.store.crashpoints import NAMES
 
 SIDE_BY_SIDE = 6
@@ -57,14 +57,14 @@ def _experiments() -> dict[Cell, str]:
     """Do them all; each cell's code, or `!` where something was stuck or lost."""
     with tempfile.TemporaryDirectory(prefix="toolonce-matrix-") as name:
         folder = Path(name)
-        with Nursery(folder) as nursery, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            return dict(pool.map(lambda cell: (cell, _experiment(cell, nursery, folder / cell.name)), cells()))
+        with ProcessStarter(folder) as starter, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            return dict(pool.map(lambda cell: (cell, _experiment(cell, starter, folder / cell.name)), cells()))
 
 
-def _experiment(cell: Cell, nursery: Nursery, folder: Path) -> str:
+def _experiment(cell: Cell, starter: ProcessStarter, folder: Path) -> str:
     folder.mkdir()
     try:
-        found = crash_runner.run(cell, nursery, folder)
+        found = crash_runner.run(cell, starter, folder)
     except AssertionError as error:
         print(f"{cell.name}: {error}", file=sys.stderr)
         return "!"

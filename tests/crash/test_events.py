@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
@@ -35,8 +35,8 @@ def _deliver_again(site: Site, key: str) -> None:
     wait_until(lambda: not site.connection.command("EXISTS", intermediate), description="and claimed")
 
 
-def test_a_doubled_delivery_shows_one_execution(site: Site, nursery: Nursery) -> None:
-    with nursery.work(site):
+def test_a_doubled_delivery_shows_one_execution(site: Site, starter: ProcessStarter) -> None:
+    with starter.work(site):
         key = site.submit("put", what="x")
         site.wait_for(key, State.SUCCEEDED)
         _deliver_again(site, key)
@@ -48,12 +48,12 @@ def test_a_doubled_delivery_shows_one_execution(site: Site, nursery: Nursery) ->
 
 
 def test_a_doubled_execution_shows_both_with_their_fences_and_who_asked_for_the_second(
-    site: Site, nursery: Nursery
+    site: Site, starter: ProcessStarter
 ) -> None:
-    with nursery.work(site, crash="after_effect") as worker:
+    with starter.work(site, crash="after_effect") as worker:
         key = site.submit("put", what="x")
         worker.wait_until_gone()
-    with nursery.work(site):
+    with starter.work(site):
         fence = site.wait_for(key, State.UNKNOWN).fence
         word = Actor("ann", "the bank knows nothing of it")
         site.connection.run(retry(site.connection.space, Expected(key, State.UNKNOWN, fence), word))
@@ -66,11 +66,11 @@ def test_a_doubled_execution_shows_both_with_their_fences_and_who_asked_for_the_
     assert [(event["actor"], event["reason"]) for event in between] == [("ann", "the bank knows nothing of it")]
 
 
-def test_every_event_names_its_actor_and_time_and_each_move_its_states(site: Site, nursery: Nursery) -> None:
-    with nursery.work(site, crash="after_claim") as worker:
+def test_every_event_names_its_actor_and_time_and_each_move_its_states(site: Site, starter: ProcessStarter) -> None:
+    with starter.work(site, crash="after_claim") as worker:
         key = site.submit("look", what="x")
         worker.wait_until_gone()
-    with nursery.work(site):
+    with starter.work(site):
         record = site.wait_for(key, State.SUCCEEDED)
 
     log = _log(site, key)

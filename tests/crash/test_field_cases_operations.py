@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.processes.processes import Child
 from tests.support.processes.tools_under_test import VARIABLE
 from tests.support.processes.workers import TOOLS, Site
@@ -93,10 +93,12 @@ def test_a_backlog_past_its_deadline_is_answered_and_not_run(site: Site) -> None
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-lru"])
-def test_a_server_that_may_evict_records_is_refused_at_the_start(policy: str, nursery: Nursery, site: Site) -> None:
+def test_a_server_that_may_evict_records_is_refused_at_the_start(
+    policy: str, starter: ProcessStarter, site: Site
+) -> None:
     """O8-03."""
     with RealServer(maxmemory="50mb", maxmemory_policy=policy) as server:
-        worker = nursery.start("toolonce", "work", "--tools", TOOLS, "--redis", server.url)
+        worker = starter.start("toolonce", "work", "--tools", TOOLS, "--redis", server.url)
         worker.wait_until_gone()
 
     assert policy in worker.output
@@ -104,7 +106,7 @@ def test_a_server_that_may_evict_records_is_refused_at_the_start(policy: str, nu
 
 
 def test_a_claim_whose_reply_is_lost_is_the_claimants_own_and_nobody_waits_for_a_lease(
-    site: Site, redis_server: RealServer, nursery: Nursery
+    site: Site, redis_server: RealServer, starter: ProcessStarter
 ) -> None:
     """O2-10: sent again, it finds itself the owner."""
     with redis_server.client() as server:
@@ -112,7 +114,7 @@ def test_a_claim_whose_reply_is_lost_is_the_claimants_own_and_nobody_waits_for_a
             server.script_load(load(name).text)
     with FaultProxy(redis_server.socket) as proxy:
         proxy.drop_reply_to(load("claim").sha.encode(), times=3)
-        worker = nursery.start(
+        worker = starter.start(
             "toolonce", "work", "--tools", TOOLS, "--redis", proxy.url, "--namespace", site.namespace,
             "--lease", "600s", env={VARIABLE: str(site.ledger.path)},
         )  # fmt: skip
@@ -125,15 +127,15 @@ def test_a_claim_whose_reply_is_lost_is_the_claimants_own_and_nobody_waits_for_a
     assert site.ledger.count("put x") == 1
 
 
-def test_a_sweeper_that_was_stopped_mends_nothing_twice(site: Site, nursery: Nursery) -> None:
+def test_a_sweeper_that_was_stopped_mends_nothing_twice(site: Site, starter: ProcessStarter) -> None:
     """O2-04: one that held the sweep is stopped in it, another one goes on, and the first wakes up."""
-    with nursery.work(site, crash="after_effect") as worker:
+    with starter.work(site, crash="after_effect") as worker:
         key = site.submit("look", what="x")
         worker.wait_until_gone()
     wait_until(lambda: (site.record(key).lease_left_ms or 0) < 0, description="its lease runs out")
-    with nursery.work(site, crash="in_recovery:stop@1") as stopped:
+    with starter.work(site, crash="in_recovery:stop@1") as stopped:
         stopped.wait_until_stopped()
-        with nursery.work(site):
+        with starter.work(site):
             site.wait_for(key, State.SUCCEEDED)
             stopped.resume()
             stopped.drain()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.process_starter import ProcessStarter, StartedProcess
 from tests.support.crash.site import CrashSite
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
@@ -16,12 +16,12 @@ from toolonce.worker.maintenance.reconcile import GONE_AFTER_MS
 
 
 @pytest.fixture
-def place(nursery: Nursery, tmp_path: Path) -> Iterator[CrashSite]:
-    with CrashSite(nursery, tmp_path) as opened:
+def place(starter: ProcessStarter, tmp_path: Path) -> Iterator[CrashSite]:
+    with CrashSite(starter, tmp_path) as opened:
         yield opened
 
 
-def _stopped_before_entry(place: CrashSite, kind: str) -> tuple[str, Sprout]:
+def _stopped_before_entry(place: CrashSite, kind: str) -> tuple[str, StartedProcess]:
     """A call that a worker has claimed and not entered; the worker is stopped, another one is there."""
     first, _ = place.submit(kind, {"lane": "one"})
     stopped = place.worker(crash="after_claim:stop")

@@ -13,7 +13,7 @@ from _pytest.mark.structures import ParameterSet
 
 from tests.support.crash import runner as crash_runner
 from tests.support.crash.cells import EXPECTED, Cell, cells, is_common
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.crash.runner import Found
 
 SIDE_BY_SIDE = 6
@@ -26,7 +26,7 @@ def _parameters() -> list[ParameterSet]:
 
 @pytest.fixture(scope="module")
 def experiments(
-    request: pytest.FixtureRequest, nursery: Nursery, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, starter: ProcessStarter, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Experiments]:
     """The experiments of this run, all of them under way."""
     functions = [item for item in request.session.items if isinstance(item, pytest.Function)]
@@ -35,7 +35,7 @@ def experiments(
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
 
         def start(cell: Cell) -> Future[Found]:
-            return pool.submit(crash_runner.run, cell, nursery, tmp_path_factory.mktemp("cell"))
+            return pool.submit(crash_runner.run, cell, starter, tmp_path_factory.mktemp("cell"))
 
         yield {cell: start(cell) for cell in chosen}
         pool.shutdown(cancel_futures=True)

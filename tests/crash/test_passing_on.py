@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.crash.site import CrashSite
 from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
@@ -14,13 +14,13 @@ from toolonce.store.operations.tools import limit
 from toolonce.worker import Registry, ToolError
 
 
-def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, nursery: Nursery) -> None:
+def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, starter: ProcessStarter) -> None:
     """Five at most over all workers: the fifth slot is held by a process that is gone."""
     first = site.submit("five_at_most", what=0)
-    with nursery.work(site, crash="after_effect") as worker:
+    with starter.work(site, crash="after_effect") as worker:
         worker.wait_until_gone()
     waiting = [site.submit("five_at_most", what=n) for n in range(1, 12)]
-    with nursery.work(site):
+    with starter.work(site):
         for key in waiting:
             site.wait_for(key, State.SUCCEEDED, timeout=30)
         site.wait_for(first, State.UNKNOWN, timeout=30)  # four slots may serve all the others within its lease
@@ -29,13 +29,13 @@ def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, nursery: 
     assert not site.connection.command("KEYS", f"{{{site.namespace}}}:waiting:*")
 
 
-def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, nursery: Nursery) -> None:
+def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, starter: ProcessStarter) -> None:
     site.connection.run(limit(site.connection.space, {"tenant:tenant-1": 1}))
     held = site.submit("put", what="held")
-    with nursery.work(site, crash="after_claim") as worker:
+    with starter.work(site, crash="after_claim") as worker:
         worker.wait_until_gone()
     next_one = site.submit("put", what="next")
-    with nursery.work(site):
+    with starter.work(site):
         site.wait_for(next_one, State.SUCCEEDED)
 
     assert site.state(held) is State.UNKNOWN
@@ -43,9 +43,9 @@ def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, nursery: Nur
 
 
 def test_a_lane_stops_at_a_call_in_doubt_and_goes_on_when_a_person_has_resolved_it(
-    nursery: Nursery, tmp_path: Path
+    starter: ProcessStarter, tmp_path: Path
 ) -> None:
-    with CrashSite(nursery, tmp_path) as site:
+    with CrashSite(starter, tmp_path) as site:
         first, behind = site.submit("mutating", {"lane": "one"})
         site.worker(crash="after_effect").wait_until_gone()
         site.worker()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.crash.secrets import MARKER, tools
 from tests.support.processes.processes import Child
 from tests.support.servers.everything import everything_stored, files_of
@@ -88,14 +88,14 @@ def _seal_into_inbox(connection: Connection, keyring: Keyring) -> None:
     connection.command("XADD", space.inbox("tenant-1"), "*", *(word for pair in entry.items() for word in pair))
 
 
-def _command_lines(nursery: Nursery, server: RealServer, keys: list[str]) -> Iterator[str]:
+def _command_lines(starter: ProcessStarter, server: RealServer, keys: list[str]) -> Iterator[str]:
     """What people are shown, in words and in JSON."""
     for words in (
         *(("call", key) for key in keys), *(("call", key, "--json") for key in keys), ("stats",), ("workers",),
         ("calls", "--state", "succeeded", "--json"), ("calls", "--state", "failed"), ("calls", "--state", "refused"),
         ("replay", keys[0]), ("doctor",), ("tools", "check", "--tools", "tests.support.crash.secrets:tools"),
     ):  # fmt: skip
-        with nursery.start("toolonce", *words, *_place(server), env={VARIABLE: KEYS}) as command:
+        with starter.start("toolonce", *words, *_place(server), env={VARIABLE: KEYS}) as command:
             command.wait_until_gone()
             yield command.output
 
@@ -105,7 +105,7 @@ def _place(server: RealServer) -> tuple[str, ...]:
 
 
 @pytest.mark.timeout(240)
-def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, nursery: Nursery) -> None:
+def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, starter: ProcessStarter) -> None:
     """O3-11: in Redis keys, in its append-only file, in what it is sent, in logs, answers and what people are shown."""
     connection = Connection(own_server.url, namespace=NAMESPACE)
     client = Client(own_server.url, scope="tenant-1/talk-1", namespace=NAMESPACE)
@@ -130,7 +130,7 @@ def test_a_secret_is_nowhere_in_clear(own_server: RealServer, keyring: Keyring, 
         wait_until(lambda: batch.refresh()[7].state is State.FAILED, 30, "the unclear one is reconciled")
         again = _submit(client, keyring)
         keys = [outcome.key for outcome in again]
-        shown = list(_command_lines(nursery, own_server, keys[:5]))
+        shown = list(_command_lines(starter, own_server, keys[:5]))
         worker.terminate()
         consumer.terminate()
 

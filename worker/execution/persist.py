@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from redis.exceptions import RedisError
 
 from ...store.model.errors import StoreError, StoreUnavailable
-from ...store.operations.query import Operation
+from ...store.operations.operation import Operation
 
 T = TypeVar("T")
 _LOG = logging.getLogger("toolonce.worker")

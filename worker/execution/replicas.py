@@ -20,8 +20,7 @@ from ...store.connections.replication import WAIT_MS, acknowledged, count_replic
 from ...store.model.errors import StoreError
 from ...store.model.keys import Namespace
 from ...store.model.specs import Effect
-from ...store.operations.operation import Invocation
-from ...store.operations.query import Acknowledged, Operation
+from ...store.operations.operation import Acknowledged, Invocation, Operation
 from ...store.operations.runs import Ending, Run, SettleAnswer, settle
 from .persist import OperationRunner, Persistence
 from .service import ThreadService

@@ -15,8 +15,7 @@ from tests.support.store.moves import MOVES
 from tests.support.store.scene import Scene
 from toolonce.store.connections.connection import Connection, Patience
 from toolonce.store.model.errors import StoreUnavailable
-from toolonce.store.operations.operation import Invocation, load, names
-from toolonce.store.operations.query import Operation, Query
+from toolonce.store.operations.operation import Invocation, Operation, Query, load, names
 from toolonce.store.operations.tools import publish
 
 T = TypeVar("T")

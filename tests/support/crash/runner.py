@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.crash.cells import HARNESS_POINTS, Cell, Death, Rest
-from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.process_starter import ProcessStarter, StartedProcess
 from tests.support.crash.site import CrashSite
 from tests.support.crash.tools import open_gate
 from tests.support.wait import wait_until
@@ -38,13 +38,13 @@ class Found(NamedTuple):
     history: str
 
 
-def run(cell: Cell, nursery: Nursery, folder: Path) -> Found:
+def run(cell: Cell, starter: ProcessStarter, folder: Path) -> Found:
     """Do the experiment.
 
     Raises:
         AssertionError: something did not come to rest, is stuck or was lost; or the call behind did not go on.
     """
-    with CrashSite(nursery, folder) as site:
+    with CrashSite(starter, folder) as site:
         return _Story(site, cell).tell()
 
 
@@ -60,7 +60,7 @@ class _Story:
         self._by_harness = cell.point in HARNESS_POINTS
 
     def tell(self) -> Found:
-        deaths: dict[Death, Callable[[Sprout], None]] = {
+        deaths: dict[Death, Callable[[StartedProcess], None]] = {
             Death.KILLED: self._killed,
             Death.STOPPED: self._stopped,
             Death.SERVER_KILLED: self._server_killed,
@@ -73,7 +73,7 @@ class _Story:
 
     # -- the victim on its way to the point
 
-    def _victim(self) -> Sprout:
+    def _victim(self) -> StartedProcess:
         cell, site = self._cell, self._site
         url = site.proxy.url if cell.death in _BY_PROXY else ""
         crash = self._crash
@@ -92,7 +92,7 @@ class _Story:
     def _crash(self) -> str:
         return f"{self._cell.point}:{'kill' if self._cell.death is Death.KILLED else 'stop'}"
 
-    def _wait_for(self, victim: Sprout) -> Sprout:
+    def _wait_for(self, victim: StartedProcess) -> StartedProcess:
         if self._cell.death is Death.KILLED:
             victim.wait_until_gone()
         else:
@@ -116,18 +116,18 @@ class _Story:
 
     # -- the deaths
 
-    def _killed(self, victim: Sprout) -> None:
+    def _killed(self, victim: StartedProcess) -> None:
         self._open_gate()
         self._others_go_on()
 
-    def _stopped(self, victim: Sprout) -> None:
+    def _stopped(self, victim: StartedProcess) -> None:
         self._open_gate()
         self._others_go_on()
         self._wait_for_rest()
         victim.resume()
         self._end(victim)
 
-    def _server_killed(self, victim: Sprout) -> None:
+    def _server_killed(self, victim: StartedProcess) -> None:
         self._open_gate()
         self._site.server.kill9()
         victim.resume()
@@ -136,7 +136,7 @@ class _Story:
         self._wait_for_rest()
         self._end(victim)
 
-    def _unreachable(self, victim: Sprout) -> None:
+    def _unreachable(self, victim: StartedProcess) -> None:
         cell, site = self._cell, self._site
         self._open_gate()
         site.proxy.stall()
@@ -149,7 +149,7 @@ class _Story:
         site.proxy.resume()
         self._end(victim)
 
-    def _replies_lost(self, victim: Sprout) -> None:
+    def _replies_lost(self, victim: StartedProcess) -> None:
         cell, proxy = self._cell, self._site.proxy
         self._open_gate()
         script = "begin" if (cell.point, cell.kind) == ("after_claim", "begins") else _NEXT.get(cell.point)
@@ -160,7 +160,7 @@ class _Story:
         self._wait_for_rest()
         self._end(victim)
 
-    def _memory_full(self, victim: Sprout) -> None:
+    def _memory_full(self, victim: StartedProcess) -> None:
         site, cell = self._site, self._cell
         self._open_gate()
         site.store.redis.config_set("maxmemory", 1)
@@ -184,7 +184,7 @@ class _Story:
             self._submit()
         self._site.worker()
 
-    def _end(self, victim: Sprout) -> None:
+    def _end(self, victim: StartedProcess) -> None:
         """Let the victim finish what it is at."""
         if not self._by_harness:
             victim.drain()

@@ -14,7 +14,7 @@ from rq.registry import FailedJobRegistry, FinishedJobRegistry, StartedJobRegist
 
 from tests.support.crash.harness import SCOPE, TURN, two_calls
 from tests.support.crash.ledger import CrashLedger
-from tests.support.crash.nursery import Nursery, Sprout
+from tests.support.crash.process_starter import ProcessStarter, StartedProcess
 from tests.support.crash.tools import VARIABLE, tools
 from tests.support.servers.proxy import FaultProxy
 from tests.support.servers.redis_server import RealServer
@@ -33,9 +33,9 @@ NAMESPACE = "crash"
 class CrashSite:
     """Usable as a context manager; everything it started ends with the block."""
 
-    def __init__(self, nursery: Nursery, folder: Path) -> None:
-        self._nursery = nursery
-        self._processes: list[Sprout] = []
+    def __init__(self, starter: ProcessStarter, folder: Path) -> None:
+        self._starter = starter
+        self._processes: list[StartedProcess] = []
         self.ledger = CrashLedger.create(folder / "ledger")
         self.server = RealServer().start()
         self.proxy = FaultProxy(self.server.socket)
@@ -66,19 +66,19 @@ class CrashSite:
         first, second = self.client.submit_calls(two_calls(kind, arguments), turn_id=TURN).outcomes
         return first.key, second.key
 
-    def harness(self, kind: str, arguments: dict[str, Any], *, url: str = "", crash: str = "") -> Sprout:
+    def harness(self, kind: str, arguments: dict[str, Any], *, url: str = "", crash: str = "") -> StartedProcess:
         """A process that submits the turn."""
         return self._start("harness", url or self.server.url, NAMESPACE, kind, json.dumps(arguments), crash=crash)
 
-    def worker(self, *more: str, lease_ms: int = 500, url: str = "", crash: str = "") -> Sprout:
+    def worker(self, *more: str, lease_ms: int = 500, url: str = "", crash: str = "") -> StartedProcess:
         """A process that works, with one slot."""
         return self._start(
             "toolonce", "work", "--tools", "tests.support.crash.tools:tools", "--redis", url or self.server.url,
             "--namespace", NAMESPACE, "--lease", f"{lease_ms}ms", "--concurrency", "1", *more, crash=crash,
         )  # fmt: skip
 
-    def _start(self, *words: str, crash: str) -> Sprout:
-        process = self._nursery.start(*words, env={VARIABLE: str(self.ledger.path)}, crash=crash)
+    def _start(self, *words: str, crash: str) -> StartedProcess:
+        process = self._starter.start(*words, env={VARIABLE: str(self.ledger.path)}, crash=crash)
         self._processes.append(process)
         return process
 

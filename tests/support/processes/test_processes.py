@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crash.nursery import Nursery
+from tests.support.crash.process_starter import ProcessStarter
 from tests.support.processes.leftovers import leftover_processes
 from tests.support.processes.processes import Child
 from tests.support.processes.workers import TOOLS
@@ -48,12 +48,12 @@ def test_a_killed_one_is_reaped() -> None:
         assert child.exit_code == -signal.SIGKILL
 
 
-def test_one_of_the_nursery_can_be_killed_the_moment_it_is_born(tmp_path: Path) -> None:
-    with Nursery(tmp_path) as nursery:
+def test_a_started_process_can_be_killed_the_moment_it_exists(tmp_path: Path) -> None:
+    with ProcessStarter(tmp_path) as starter:
         for _ in range(20):
-            born = nursery.start("toolonce", "work", "--tools", TOOLS, "--redis", f"unix://{tmp_path}/nobody")
-            assert os.getpgid(born.pid) == born.pid
-            born.kill9()
+            started = starter.start("toolonce", "work", "--tools", TOOLS, "--redis", f"unix://{tmp_path}/nobody")
+            assert os.getpgid(started.pid) == started.pid
+            started.kill9()
 
 
 def test_tests_hear_the_interrupt_and_the_hangup_however_they_were_started() -> None:

@@ -15,8 +15,7 @@ import redis
 
 from toolonce.store.connections.connection import Connection
 from toolonce.store.model.keys import Namespace
-from toolonce.store.operations.operation import Invocation, Script
-from toolonce.store.operations.query import Acknowledged, Operation, Query
+from toolonce.store.operations.operation import Acknowledged, Invocation, Operation, Query, Script
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from toolonce.store.connections.connection import Connection
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.model.states import State
-from toolonce.store.operations.query import Operation
+from toolonce.store.operations.operation import Operation
 from toolonce.store.operations.recovery import reclaim
 from toolonce.store.operations.runs import Ending, Run, settle
 from toolonce.store.operations.tools import publish

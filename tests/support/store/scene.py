@@ -18,8 +18,8 @@ from toolonce.store.model.specs import Effect, ToolSpec
 from toolonce.store.model.states import State
 from toolonce.store.operations import admission, operators, queries, recovery, runs
 from toolonce.store.operations.admission import Identified, NewCall, Request, Turn
+from toolonce.store.operations.operation import Operation
 from toolonce.store.operations.operators import Actor, Expected
-from toolonce.store.operations.query import Operation
 from toolonce.store.operations.runs import Delivery, Ending, NotRun, Run, SettleAnswer
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from tests.support.servers.redis_server import RealServer
 from toolonce.store.connections.async_connection import AsyncConnection
 from toolonce.store.connections.connection import Connection
-from toolonce.store.operations.query import Query
+from toolonce.store.operations.operation import Query
 
 Run = Callable[[Query[Any]], Any]
 

@@ -1,7 +1,7 @@
 """Cheap real processes: one process imports everything once and forks a child for each command that is asked for.
 
 A fork starts in milliseconds where an interpreter needs a second. The children are processes of their own in groups of
-their own; they are killed, stopped and looked at by the operating system's means, and the nursery reaps them.
+their own; they are killed, stopped and looked at by the operating system's means, and their parent reaps them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _POLL_S = 0.02
 SHOW_STACKS = signal.SIGUSR1
 
 
-class Sprout:
-    """A process forked by the nursery. As a context manager it is killed at the end of the block."""
+class StartedProcess:
+    """A process that a `ProcessStarter` has forked. As a context manager it is killed at the end of the block."""
 
     def __init__(self, pid: int, log: Path) -> None:
         self.pid = pid
@@ -92,17 +92,17 @@ class Sprout:
         self.kill9()
 
 
-class Nursery:
+class ProcessStarter:
     """Starts processes for tests, from any thread. Usable as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
         self._born = 0
-        self._child = Child.python("-m", "tests.support.crash.nursery")
+        self._child = Child.python("-m", "tests.support.crash.process_starter")
         self._child.wait_for_line("ready", timeout=60)
 
-    def start(self, *words: str, env: Mapping[str, str] | None = None, crash: str = "") -> Sprout:
+    def start(self, *words: str, env: Mapping[str, str] | None = None, crash: str = "") -> StartedProcess:
         """Run `toolonce ...` or `harness ...` in a new process, armed with a crash point if one is given."""
         with self._lock:
             self._born += 1
@@ -110,9 +110,9 @@ class Nursery:
             order = {"number": number, "words": words, "env": dict(env or {}), "crash": crash, "log": str(log)}
             self._child.send_line(json.dumps(order))
             born = self._child.wait_for_line(rf"^born {number} (\d+)$", timeout=60)
-        return Sprout(int(born[1]), log)
+        return StartedProcess(int(born[1]), log)
 
-    def work(self, site: Site, *more: str, crash: str = "", lease_ms: int = 500) -> Sprout:
+    def work(self, site: Site, *more: str, crash: str = "", lease_ms: int = 500) -> StartedProcess:
         """A worker for a site, with one slot."""
         words = ("work", "--tools", TOOLS, "--redis", site.url, "--namespace", site.namespace,
                  "--lease", f"{lease_ms}ms", "--concurrency", "1", *more)  # fmt: skip
