@@ -202,7 +202,7 @@ def _parts(schema: Any, resolver: Any = None) -> Iterator[tuple[dict[str, Any], 
 def _referred(reference: str, resolver: Any) -> tuple[Any, Any]:
     try:
         found = resolver.lookup(reference)
-    except (Unresolvable, ValueError):  # ValueError: no URL
+    except (Unresolvable, ValueError, TypeError):  # ValueError: no URL; TypeError: a step into true or false
         raise _Foreign(reference) from None
     if not isinstance(found.contents, (dict, bool)):  # a place in it, but no schema
         raise _Foreign(reference)

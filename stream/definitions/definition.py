@@ -93,14 +93,14 @@ def define(spec: ToolSpec, rules: DefinitionRules, sealed: Iterable[str] = ()) -
     if rules.description is not None and len(made.description) > rules.description:
         made.note(f"its description of {len(made.description):,} characters is cut to {rules.description:,}")
         made.description = made.description[: rules.description - 3].rsplit(None, 1)[0] + "..."
+    if rules.inline:
+        made.schema = schemas.inlined(made.schema)
     made.schema = schemas.accepting_sealed(made.schema, sealed)
     if rules.flat:
         made.schema, dropped = schemas.with_flat_root(made.schema)
         if dropped:
             text = "which is refused there: the model sees the members of all branches, and only toolonce the choice"
             made.note(f"its schema has {', '.join(dropped)} at the root, {text}")
-    if rules.inline:
-        made.schema = schemas.inlined(made.schema)
     made.schema = reduce(schemas.rewritten, _changes(rules), made.schema)
     if rules.strict:
         why = why_not_strict(made.schema)

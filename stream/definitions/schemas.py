@@ -1,4 +1,4 @@
-"""Schemas rewritten so that a provider accepts them: the same arguments fit, or more; never fewer.
+"""Schemas rewritten so that a provider accepts them: the same arguments fit, or more (but see `with_flat_root`).
 
 Whatever a definition leaves out, admission still validates against the published schema.
 """
@@ -16,6 +16,7 @@ _OF_NAMES = ("properties", "patternProperties", "$defs", "definitions", "depende
 _OF_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _OF_ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
            "unevaluatedItems", "unevaluatedProperties")  # fmt: skip
+_CHOICES = ("allOf", "anyOf", "oneOf")
 _NOTES = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
 _MOST_INLINED = 500
 """References that are replaced by what they lead to; a schema with more of them keeps them all."""
@@ -60,13 +61,14 @@ def as_object(schema: Schema) -> Schema:
     """A copy whose root says that it is an object, as all providers demand, and not in which draft it is written."""
     root = copy.deepcopy(schema)
     for _ in range(len(root.get("$defs", ())) + 1):
-        target = resolve(root, root.get("$ref"))
-        if not isinstance(target, dict) or target is root:
-            break
-        del root["$ref"]
-        root = {**copy.deepcopy(target), **root}
-    for keyword in ("$schema", "$comment"):
-        root.pop(keyword, None)
+        reference = root.pop("$ref", None)
+        target = resolve(root, reference)
+        if isinstance(target, dict) and not root.keys() - _NOTES - {"$defs", "definitions", "$schema", "$id"}:
+            root = {**copy.deepcopy(target), **root}
+        elif reference is not None:
+            root["allOf"] = [*root.get("allOf", ()), {"$ref": reference}]
+    idle = {"$schema", "$comment"} | ({"$id"} if all(ref.startswith("#") for ref in _references(root)) else set())
+    root = {keyword: value for keyword, value in root.items() if keyword not in idle}
     return {**root, "type": "object", "properties": root.get("properties", {})}
 
 
@@ -93,29 +95,33 @@ _SEALED = {
 def with_flat_root(schema: Schema) -> tuple[Schema, tuple[str, ...]]:
     """A copy without a choice at the root, and the keywords that were there.
 
-    The members of all branches become the root's own. Required is what every way through the choice requires.
+    The members of all branches become the root's own. Required is what every way through the choice requires. Here
+    alone less may be admitted: what one branch says of a member counts for the branches that leave it open, too.
     """
-    found = tuple(keyword for keyword in ("allOf", "anyOf", "oneOf", "enum", "const", "not") if keyword in schema)
+    found = tuple(keyword for keyword in (*_CHOICES, "enum", "const", "not") if keyword in schema)
     if not found:
         return schema, ()
-    root = {keyword: value for keyword, value in schema.items() if keyword not in found}
-    properties, required = dict(root.get("properties", {})), list(root.get("required", ()))
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        branches = [_branch(schema, branch) for branch in schema.get(keyword, ()) if branch is not True]
+    whole = inlined(schema)
+    return _flat(whole, whole, ()), found
+
+
+def _flat(root: Schema, schema: Any, way: tuple[int, ...]) -> Schema:
+    """A schema of objects without references and choices at its own root; {} where it leads back to itself."""
+    if not isinstance(schema, dict) or id(schema) in way:
+        return {}
+    gone = (*_CHOICES, "enum", "const", "not", "$ref", "unevaluatedProperties")
+    made = {keyword: value for keyword, value in schema.items() if keyword not in gone}
+    properties, required = dict(made.get("properties", {})), list(made.get("required", ()))
+    target = [resolve(root, schema["$ref"])] if "$ref" in schema else []
+    for keyword in _CHOICES:
+        listed = [*schema.get(keyword, ()), *(target if keyword == "allOf" else ())]
+        branches = [_flat(root, branch, (*way, id(schema))) for branch in listed if branch is not False]
         for name, ways in _ways(branches).items():
             properties.setdefault(name, ways[0] if len(ways) == 1 else {"anyOf": ways})
         needed = [set(branch.get("required", ())) for branch in branches] or [set()]
         both = set.union(*needed) if keyword == "allOf" else set.intersection(*needed)
         required += sorted(both - set(required))
-    return {**root, "properties": properties, "required": required}, found
-
-
-def _branch(root: Schema, branch: Any) -> Schema:
-    """A branch without references and choices at its own root."""
-    target = resolve(root, branch.get("$ref")) if isinstance(branch, dict) else None
-    whole = {**(target if isinstance(target, dict) else {}), **(branch if isinstance(branch, dict) else {})}
-    whole.pop("$ref", None)
-    return with_flat_root(whole)[0]
+    return {**made, "properties": properties, "required": required}
 
 
 def _ways(branches: Iterable[Schema]) -> dict[str, list[Any]]:
@@ -139,14 +145,14 @@ def _inlined(root: Schema, schema: Any, left: list[int]) -> Any:
     def follow(part: Schema) -> Schema:
         reference = part.get("$ref")
         target = resolve(root, reference)
-        if not isinstance(target, dict) or left[0] < 0 or _leads_back(root, target):
+        own = {keyword: value for keyword, value in part.items() if keyword != "$ref"}
+        if isinstance(target, bool):
+            return own if target else {**own, "not": {}}
+        if not isinstance(target, dict) or left[0] < 0:
             return part
         left[0] -= 1
-        whole = _inlined(root, target, left)
-        own = {keyword: value for keyword, value in part.items() if keyword != "$ref"}
-        if (own.keys() & whole.keys()) - _NOTES:
-            return {**own, "allOf": [*own.get("allOf", ()), whole]}
-        return {**whole, **own}
+        whole = {"$ref": reference} if _leads_back(root, target) else _inlined(root, target, left)
+        return {**whole, **own} if own.keys() <= _NOTES else {**own, "allOf": [*own.get("allOf", ()), whole]}
 
     return rewritten(schema, follow)
 

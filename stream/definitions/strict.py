@@ -76,6 +76,8 @@ def _why_not_object(path: str, part: Schema) -> str | None:
         return f"{path}.{optional[0]} may be left out"
     if bare := [name for name, value in names.items() if not isinstance(value, dict)]:
         return f"{path}.{bare[0]} is not described"
+    if unnamed := [name for name in part.get("required", ()) if name not in names]:
+        return f"{path}.{unnamed[0]} is not described"
     if strange := [name for name in names if not _NAME.fullmatch(name)]:
         return f"{path} has the member {strange[0]!r}"
     if part.get("additionalProperties") is not False:

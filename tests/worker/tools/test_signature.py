@@ -234,3 +234,10 @@ def test_a_dataclass_of_the_standard_library_is_an_argument_as_any_other() -> No
 
     assert signature.schema["properties"].keys() == {"at", "colour"}
     assert signature.bind({"at": {"x": 1.5, "p0": 2.0}}) == {"at": Point(1.5, 2.0), "colour": "red"}
+
+
+def test_a_reference_through_true_or_false_is_refused_as_any_other_that_leads_nowhere() -> None:
+    def pay(**arguments: Any) -> None: ...
+
+    with pytest.raises(BadTool, match="refers to '#/properties/a/items'"):
+        read_signature(pay, {"type": "object", "properties": {"a": True, "b": {"$ref": "#/properties/a/items"}}})
