@@ -58,13 +58,11 @@ end
 
 -- Write what became of the call to the answer streams that inbox entries asked for; they live for a day. Each line is
 -- {stream, position, id, reply id} as JSON: one call may stand in several entries, under other ids and places in each.
--- (Records of 0.1.0 hold the stream's name alone.)
 local function tell_harness(call, asking)
   each(asking, function(line)
-    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'position', 'call_id', 'may_have_run',
-      'argument_errors')
-    local marks = told_marks(got[5], got[8] and got[2] ~= 'succeeded', got[9])
-    local ask = string.sub(line, 1, 1) == '[' and cjson.decode(line) or { line, got[6], got[7] or '' }
+    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'may_have_run', 'argument_errors')
+    local marks = told_marks(got[5], got[6] and got[2] ~= 'succeeded', got[7])
+    local ask = cjson.decode(line)
     write_answer(ask[1], { call = call, position = ask[2], id = ask[3], name = got[1], state = got[2], result = got[3],
       error = got[4], marks = marks, reply_id = ask[4] })
     keep_answers(ask[1])
