@@ -44,18 +44,30 @@ def _imports(root: Path) -> dict[Place, dict[Place, set[str]]]:
 
 def _targets(root: Path, path: Path) -> Iterator[Place]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        base = path.parent
-        for _ in range(node.level - 1):
-            base = base.parent
-        module = base.joinpath(*(node.module or "").split("."))
-        for alias in node.names:
-            named = module / alias.name
-            is_module = named.with_suffix(".py").is_file() or named.is_dir()
-            target = named if is_module else module
+        for target in _named_in(node, root, path):
             if target.with_suffix(".py").is_file():
                 yield _place(root, target.with_suffix(".py"))
+
+
+def _named_in(node: ast.AST, root: Path, path: Path) -> Iterator[Path]:
+    """The modules that an import statement names, without their suffix."""
+    match node:
+        case ast.Import(names=names):
+            yield from (root.joinpath(*alias.name.split(".")[1:]) for alias in names if _is_ours(alias.name))
+        case ast.ImportFrom(level=0, module=str(module), names=names) if _is_ours(module):
+            yield from _modules_of(root.joinpath(*module.split(".")[1:]), names)
+        case ast.ImportFrom(level=level, module=module, names=names) if level:
+            yield from _modules_of(path.parents[level - 1].joinpath(*(module or "").split(".")), names)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "toolonce"
+
+
+def _modules_of(module: Path, names: list[ast.alias]) -> Iterator[Path]:
+    for alias in names:
+        named = module / alias.name
+        yield named if named.with_suffix(".py").is_file() or named.is_dir() else module
 
 
 def _place(root: Path, path: Path) -> Place:

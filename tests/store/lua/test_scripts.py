@@ -74,6 +74,14 @@ def test_time_comes_from_redis_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
+def test_no_script_names_a_key_without_the_root_of_its_namespace(name: str) -> None:
+    """A key is a root with a name behind it; what is given as a text alone is the word of a command."""
+    literal = re.findall(r"redis\.p?call\('(\w+)',\s*['\"]", load(name).text)
+
+    assert set(literal) <= {"INFO", "XINFO", "XGROUP", "XREADGROUP"}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_no_script_walks_through_the_whole_store(name: str) -> None:
     assert not re.search(r"'(KEYS|SCAN|SSCAN|HSCAN|ZSCAN|LPOS|FLUSHDB)'", load(name).text)
 
