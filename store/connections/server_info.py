@@ -1,6 +1,6 @@
 """What a server says of itself, read in one place: INFO as a mapping, and single settings.
 
-Decides how replies are read, not what they mean: that is `durability`'s, `pressure`'s and the doctor's business.
+Decides how replies are read, not what they mean: that is for `durability`, `memory_watermark` and the doctor to say.
 """
 
 from __future__ import annotations

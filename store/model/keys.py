@@ -129,7 +129,7 @@ class Namespace:
         return f"{self.root}call:{call}"
 
     def worker_key(self, worker: str) -> str:
-        """The hash in which a worker says that it lives."""
+        """Which process a worker is, as long as it may be asked for."""
         return f"{self.root}worker:{worker}"
 
     def wake_channel(self, turn_key: str) -> str:
@@ -161,7 +161,7 @@ class Namespace:
         return f"{self.root}events"
 
     def no_worker(self, tool: str) -> str:
-        """The sorted set of the calls that wait until a worker serves this tool."""
+        """The set of the calls that wait until a worker serves this tool."""
         return f"{self.root}no_worker:{tool}"
 
     @property
