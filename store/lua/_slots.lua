@@ -1,5 +1,5 @@
 -- Prelude: the slots of limits (tool:<name>, tenant:<name>), and who waits for them.
--- uses: push
+-- uses: push controls
 -- Invariant: a slot that falls free wakes who has waited longest; one who was woken and does not take it passes the
 -- wake-up on.
 local REPLICAS = 'replicas' -- what mutating calls wait for, like a limit, while too few replicas answer
@@ -13,15 +13,42 @@ local function room_under(cap, limit)
   return cap and tonumber(cap) - redis.call('SCARD', root .. 'slots:' .. limit) or math.huge
 end
 
--- How many more calls the two limits of a call let run; math.huge where there is no cap.
-local function room_for(limits)
-  local caps = redis.call('HMGET', root .. 'limits', limits[1], limits[2], 'tenant:*')
-  return { room_under(caps[1], limits[1]), room_under(caps[2] or caps[3], limits[2]) }
+local function cap_of(limit)
+  local is_of_tenant = string.sub(limit, 1, 7) == 'tenant:'
+  local set = redis.call('HMGET', CONTROLS, 'limit ' .. limit, is_of_tenant and 'limit tenant:*' or 'code limit ' .. limit)
+  return setting_of(set[1] or set[2])
 end
 
 local function room_in(limit)
-  local caps = redis.call('HMGET', root .. 'limits', limit, 'tenant:*')
-  return room_under(caps[1] or (string.sub(limit, 1, 7) == 'tenant:' and caps[2]), limit)
+  return room_under(cap_of(limit), limit)
+end
+
+-- Give a slot to each running call that has none, since its limit is newer than its claim: there are no more of them than
+-- slots of workers.
+local function count_running()
+  local caps = {}
+  for _, call in ipairs(redis.call('ZRANGE', root .. 'in:running', 0, -1)) do
+    local got = fields(call, 'tool', 'tenant')
+    for _, limit in ipairs(limits_of(got[1] or '', got[2])) do
+      if caps[limit] == nil then
+        caps[limit] = cap_of(limit) or false
+      end
+      if caps[limit] then
+        redis.call('SADD', root .. 'slots:' .. limit, call)
+      end
+    end
+  end
+  redis.call('HDEL', CONTROLS, 'uncounted')
+end
+
+-- How many more calls the two limits of a call let run; math.huge where there is no cap.
+local function room_for(limits)
+  local set = redis.call('HMGET', CONTROLS, 'limit ' .. limits[1], 'code limit ' .. limits[1], 'limit ' .. limits[2],
+    'limit tenant:*', 'uncounted')
+  if set[5] then
+    count_running()
+  end
+  return { room_under(setting_of(set[1] or set[2]), limits[1]), room_under(setting_of(set[3] or set[4]), limits[2]) }
 end
 
 -- Wake the calls that have waited longest for a slot of this limit; returns how many there were.

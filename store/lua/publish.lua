@@ -14,10 +14,11 @@ for i = 1, #ARGV, 4 do
     redis.call('HSET', root .. 'tools', field, spec)
     redis.call('HSET', root .. 'newest', tool, ARGV[i + 1])
   end
+  local limit = 'code limit tool:' .. tool
   if cap == '' then
-    redis.call('HDEL', root .. 'limits', 'tool:' .. tool)
-  else
-    redis.call('HSET', root .. 'limits', 'tool:' .. tool, cap)
+    redis.call('HDEL', CONTROLS, limit)
+  elseif redis.call('HSET', CONTROLS, limit, cap) == 1 then
+    count_anew()
   end
   wake_into_free_slots('tool:' .. tool, MOST)
   for _, call in ipairs(redis.call('SRANDMEMBER', root .. 'no_worker:' .. tool, MOST)) do

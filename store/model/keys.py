@@ -24,7 +24,8 @@ namespace lie in one slot of a cluster.
 <ns>:no_worker:<tool>  set     calls held because no worker serves the tool
 <ns>:held_back         set     mutating calls held since the store went back
 <ns>:open_duplicates:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
-<ns>:limits            hash    tool:<name>, tenant:<name> or tenant:* -> most calls at once
+<ns>:controls          hash    limits: "<kind> <target>" of people (value, a space, JSON of who, when, why), "code
+                       <kind> <target>" of the tools' code; uncounted: a limit is newer than calls that run
 <ns>:flags             hash    went_back..., loss_accepted..., clock_back..., full: since when (ms)
 <ns>:counts, :tools, :newest   hash
 <ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted),
@@ -146,6 +147,11 @@ class Namespace:
         return f"{self.root}marks"
 
     @property
+    def controls(self) -> str:
+        """The hash of what people and the code say about which calls may run now."""
+        return f"{self.root}controls"
+
+    @property
     def replicas(self) -> str:
         """The largest number of replicas ever seen."""
         return f"{self.root}replicas"
@@ -154,6 +160,14 @@ class Namespace:
     def quarantine(self) -> str:
         """The stream of the inbox entries that could not be dealt with."""
         return f"{self.root}quarantine"
+
+    def slots(self, limit: str) -> str:
+        """The set of the calls that hold a slot of this limit."""
+        return f"{self.root}slots:{limit}"
+
+    def waiting(self, limit: str) -> str:
+        """The sorted set of the calls that wait for a slot of this limit."""
+        return f"{self.root}waiting:{limit}"
 
     @property
     def events(self) -> str:

@@ -1,9 +1,8 @@
-"""What workers publish about their tools, read and written, and the caps that people or tools set."""
+"""What workers publish about their tools, read and written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from ..model.keys import Namespace
@@ -28,17 +27,6 @@ class PublishArgs(NamedTuple):
 @arguments_of("tools")
 class ToolsArgs(NamedTuple):
     pass
-
-
-@repeated
-class CapArgs(NamedTuple):
-    name: str
-    cap: int | Literal[""]
-
-
-@arguments_of("limit")
-class LimitArgs(NamedTuple):
-    caps: Each[CapArgs]
 
 
 def publish(space: Namespace, specs: list[ToolSpec]) -> Invocation[tuple[int, int]]:
@@ -77,19 +65,3 @@ def _name_in(text: bytes) -> str:
         return str(json.loads(text)["name"])
     except (ValueError, TypeError, KeyError):
         return ""
-
-
-def limit(space: Namespace, caps: Mapping[str, int | None]) -> Invocation[int]:
-    """Set caps, most calls at once over all workers, by ``tool:<name>``, ``tenant:<name>`` or ``tenant:*``; None
-    lifts one. Returns how many waiting calls were woken. A tool's cap is set again by each `publish`.
-
-    Raises:
-        ValueError: another name, or a negative cap.
-    """
-    for name, cap in caps.items():
-        if not name.startswith(("tool:", "tenant:")):
-            raise ValueError(f"limit {name!r}: a limit is tool:<name> or tenant:<name>, tenant:* for all others")
-        if cap is not None and cap < 0:
-            raise ValueError(f"limit {name!r}: a cap is at least 0; None lifts it")
-    args = LimitArgs(caps=[CapArgs(name=name, cap=_cap(cap)) for name, cap in caps.items()])
-    return invocation(space.root, args, int)

@@ -10,7 +10,7 @@ from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations import operators
-from toolonce.store.operations.tools import limit
+from toolonce.store.operations.controls import limit
 from toolonce.worker import Registry, ToolError
 
 
@@ -30,7 +30,7 @@ def test_a_killed_holders_slot_is_passed_on_within_a_lease(site: Site, starter: 
 
 
 def test_a_killed_holders_slot_of_a_tenant_is_passed_on(site: Site, starter: ProcessStarter) -> None:
-    site.connection.run(limit(site.connection.space, {"tenant:tenant-1": 1}))
+    site.connection.run(limit(site.connection.space, "tenant:tenant-1", 1, operators.Actor("ann")))
     held = site.submit("put", what="held")
     with starter.work(site, crash="after_claim") as worker:
         worker.wait_until_gone()

@@ -13,8 +13,8 @@ from toolonce.store.operations.operation import Script, load, names
 OPERATIONS = names()
 # These must go through when Redis is full: they do and end admitted work, or let people end it.
 ALLOWED_WHEN_FULL = {
-    "accept_loss", "adopt", "reconcile_later", "begin", "cancel", "claim", "decide", "declare", "deliver", "forget",
-    "forget_inbox", "fence_watermark", "interrupt", "limit", "defer_reconcile", "publish", "purge", "quarantine",
+    "accept_loss", "adopt", "reconcile_later", "begin", "cancel", "claim", "control", "decide", "declare", "deliver",
+    "forget", "forget_inbox", "fence_watermark", "interrupt", "defer_reconcile", "publish", "purge", "quarantine",
     "reconcile", "reclaim", "release", "renew", "replicas", "repush", "resolve", "settle", "take", "tick", "watermark",
 }  # fmt: skip
 

@@ -25,9 +25,9 @@ from tests.support.store.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
 from toolonce.store.model.states import OPEN, TABLE, Operation, State, targets
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations import runs as execution
+from toolonce.store.operations.controls import limit
 from toolonce.store.operations.operation import Invocation
 from toolonce.store.operations.runs import Run
-from toolonce.store.operations.tools import limit
 
 T = TypeVar("T")
 MOVES = {(row.source, row.operation, row.target) for row in TABLE}
@@ -68,7 +68,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize(cap=st.none() | st.integers(1, 2))
     def cap(self, cap: int | None) -> None:
-        self.send(limit(self.space, {"tool:pay": cap, "tool:look": cap}))
+        for tool in ("tool:pay", "tool:look"):
+            self.send(limit(self.space, tool, cap, self.scene.word()))
 
     @rule(
         target=calls, tool=st.sampled_from(sorted(TOOLS)), lane=st.sampled_from(["", "", "lane"]), held=st.booleans(),

@@ -7,7 +7,7 @@ import pytest
 from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import reclaim, tick
-from toolonce.store.operations.tools import limit, publish
+from toolonce.store.operations.tools import publish
 
 READ = spec("look", "read", deadline_ms=1000)
 
@@ -70,7 +70,7 @@ def test_a_held_call_whose_record_is_gone_keeps_no_worker_from_publishing_its_to
 
 def test_a_call_that_waits_for_a_slot_and_whose_record_is_gone_passes_the_slot_on(scene: Scene) -> None:
     """faults 11: a sibling, in limits."""
-    scene.run(limit(scene.space, {"tool:look": 1}))
+    scene.limit("tool:look", 1)
     running = scene.start("a", of=READ)
     waiting = [scene.submit(name, of=READ) for name in "bc"]
     for _ in waiting:

@@ -6,8 +6,9 @@ import pytest
 
 from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.states import State
+from toolonce.store.operations.controls import limit
 from toolonce.store.operations.runs import NotRun, Run
-from toolonce.store.operations.tools import limit, publish
+from toolonce.store.operations.tools import publish
 
 ONE = spec("pay", concurrency=1)
 READ_ONE = spec("look", "read", concurrency=1)
@@ -128,17 +129,17 @@ def test_a_raised_or_lifted_cap_wakes_who_waits(capped: Scene) -> None:
 
 
 def test_a_raised_cap_of_every_tenant_wakes_who_waits(scene: Scene) -> None:
-    scene.run(limit(scene.space, {"tenant:*": 1}))
+    scene.limit("tenant:*", 1)
     calls = [scene.submit(name, tenant=tenant) for name, tenant in (("a", "x"), ("b", "y"), ("c", "x"), ("d", "y"))]
     for _ in calls:
         claim_next(scene)
-    assert scene.run(limit(scene.space, {"tenant:*": 2})) == 2
+    scene.limit("tenant:*", 2)
     assert {scene.take().call for _ in range(2)} == {*calls[2:]}
 
 
 def test_the_sweep_wakes_others_when_nobody_comes_for_a_woken_call(scene: Scene) -> None:
     """A tenant's calls may lie in several queues, and a queue may have no worker."""
-    scene.run(limit(scene.space, {"tenant:*": 1}))
+    scene.limit("tenant:*", 1)
     far, near = spec("far", queue="far"), spec("near")
     running = scene.start("a", of=near, tenant="acme")
     scene.submit("b", of=far, tenant="acme")
@@ -152,14 +153,15 @@ def test_the_sweep_wakes_others_when_nobody_comes_for_a_woken_call(scene: Scene)
 
 
 def test_one_tenants_cap_stops_no_other_tenant(scene: Scene) -> None:
-    scene.run(limit(scene.space, {"tenant:*": 1, "tenant:big": 2}))
+    scene.limit("tenant:*", 1)
+    scene.limit("tenant:big", 2)
     for name, tenant in (("a", "acme"), ("b", "acme"), ("c", "big"), ("d", "big"), ("e", "big")):
         scene.submit(name, tenant=tenant)
     assert [type(claim_next(scene)) for _ in range(5)] == [Run, NotRun, Run, Run, NotRun]
 
 
 def test_a_call_under_two_caps_takes_both_slots_or_none(capped: Scene) -> None:
-    capped.run(limit(capped.space, {"tenant:acme": 1}))
+    capped.limit("tenant:acme", 1)
     other = capped.start("a", of=spec("free"), tenant="acme")
     waiting = capped.submit("b", tenant="acme")
     assert claim_next(capped) == NotRun("parked", "tenant:acme")
@@ -171,7 +173,7 @@ def test_a_call_under_two_caps_takes_both_slots_or_none(capped: Scene) -> None:
 
 
 def test_a_call_that_was_woken_for_one_cap_and_meets_another_passes_the_first_on(capped: Scene) -> None:
-    capped.run(limit(capped.space, {"tenant:acme": 1}))
+    capped.limit("tenant:acme", 1)
     running = capped.start("a", of=spec("free"), tenant="acme")
     blocked = capped.submit("b", tenant="acme")
     fitting = capped.submit("c", of=spec("free"), tenant="acme")
@@ -194,21 +196,21 @@ def test_a_killed_holders_slot_is_passed_on_within_a_lease(capped: Scene) -> Non
 
 
 def test_a_lifted_limit_is_gone_and_a_negative_one_is_refused(scene: Scene) -> None:
-    scene.run(limit(scene.space, {"tenant:acme": 0}))
+    scene.limit("tenant:acme", 0)
     call = scene.submit(tenant="acme")
     assert claim_next(scene) == NotRun("parked", "tenant:acme")
-    scene.run(limit(scene.space, {"tenant:acme": None}))
+    scene.limit("tenant:acme", None)
     assert scene.take().call == call
     with pytest.raises(ValueError, match="at least 0"):
-        limit(scene.space, {"tenant:acme": -1})
-    with pytest.raises(ValueError, match="tool:<name> or tenant:<name>"):
-        limit(scene.space, {"acme": 1})
+        limit(scene.space, "tenant:acme", -1, scene.word())
+    with pytest.raises(ValueError, match="tool:NAME, tenant:NAME, or tenant:\\*"):
+        limit(scene.space, "acme", 1, scene.word())
 
 
 def test_a_pointer_that_comes_twice_leaves_the_call_waiting_in_one_place_and_in_its_turn(scene: Scene) -> None:
     """The first delivery of the pointer finds the tenant full, the second one the tool; the audit looks at both."""
     scene.run(publish(scene.space, [READ_ONE]))
-    scene.run(limit(scene.space, {"tenant:acme": 1}))
+    scene.limit("tenant:acme", 1)
     of_tenant = scene.start("a", tenant="acme")
     first = scene.submit("b", of=READ_ONE, tenant="acme")
     assert claim_next(scene) == NotRun("parked", "tenant:acme")

@@ -17,7 +17,6 @@ from toolonce.store.connections.connection import Connection
 from toolonce.store.model.states import State
 from toolonce.store.operations import admission, operators, queries, runs
 from toolonce.store.operations.runs import NotRun, Run
-from toolonce.store.operations.tools import limit
 
 T = TypeVar("T")
 CROWD = 50
@@ -72,7 +71,7 @@ def test_fifty_operators_who_retry_one_call_queue_it_once(real_scene: Scene, cro
 
 
 def test_a_cap_holds_and_every_call_gets_its_turn_under_a_crowd(real_scene: Scene, crowd: ThreadPoolExecutor) -> None:
-    real_scene.run(limit(real_scene.space, {"tool:pay": 3}))
+    real_scene.limit("tool:pay", 3)
     calls = [real_scene.submit(f"call-{at}") for at in range(60)]
     running, most = set[str](), [0]
     lock = threading.Lock()

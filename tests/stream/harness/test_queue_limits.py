@@ -14,7 +14,6 @@ from tests.support.stream.harness import LOOK, Bench, calls
 from tests.support.stream.inbox import Inbox
 from toolonce.store.model.errors import StoreFull, StoreMisuse
 from toolonce.store.operations.runs import NotRun
-from toolonce.store.operations.tools import limit
 from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.stream.harness.client import Client
 from toolonce.stream.harness.queue_limits import DEFAULTS, complete
@@ -45,7 +44,7 @@ def test_a_tenants_calls_count_wherever_they_wait(bench: Bench, wait: str) -> No
     """faults 16"""
     client = bench.another_client("acme/talk", tenant_queue_limit=1)
     if wait == "for a slot":
-        bench.store.run(limit(bench.store.space, {"tenant:acme": 0}))
+        bench.scene.limit("tenant:acme", 0)
         client.submit_calls(calls(1), turn_id="t1")
         job = bench.scene.pop()
         assert job

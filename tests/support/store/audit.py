@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.support.store.clocked_store import ClockedStore
 from toolonce.store.model import keys
+from toolonce.store.model.controls import ControlKind, Controls
 from toolonce.store.model.states import OPEN, State
 
 
@@ -153,14 +154,14 @@ def _is_next(index: Index, call: str, record: dict[str, Any]) -> bool:
 
 def _limits(index: Index) -> None:
     running = index.in_state("running").keys()
-    caps = index.hash("limits")
+    controls = Controls.from_stored(index.hash("controls"))
     for limit in index.named("slots:"):
         assert index.members(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
     for limit in index.named("waiting:"):
         assert limit in index.members("saturated_limits"), f"the sweep does not know that calls wait for {limit}"
         if limit == "replicas":
             continue
-        cap = caps.get(limit, caps.get("tenant:*") if limit.startswith("tenant:") else None)
+        cap = controls.in_force(ControlKind.LIMIT, limit)
         is_full = cap is not None and len(index.members(f"slots:{limit}")) >= int(cap)
         woken = any(record.get("woken") == limit for record in index.in_state("queued").values())
         assert is_full or woken, f"calls wait for a slot of {limit}, there is one, and nobody was woken"

@@ -16,7 +16,7 @@ from toolonce.store.model import identity
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.specs import Effect, ToolSpec
 from toolonce.store.model.states import State
-from toolonce.store.operations import admission, operators, queries, recovery, runs
+from toolonce.store.operations import admission, controls, operators, queries, recovery, runs
 from toolonce.store.operations.admission import Identified, NewCall, Request, Turn
 from toolonce.store.operations.operation import Operation
 from toolonce.store.operations.operators import Actor, Expected
@@ -126,6 +126,11 @@ class Scene:
         self.store.advance(LEASE_MS + 1)
         self.reclaim()
         return self.state(run.call)
+
+    def limit(self, target: str, most: int | None) -> None:
+        """Set or clear a limit, and sweep: who waits for it goes on only then."""
+        self.store.run(controls.limit(self.space, target, most, self.word()))
+        self.tick()
 
     def tick(self) -> dict[str, int]:
         return self.run(recovery.tick(self.space))[0].counts

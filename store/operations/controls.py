@@ -1,0 +1,75 @@
+"""What people say about which calls may run now, set and cleared; and the reading of all of it, with its use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..model.controls import ControlKind, Controls, Setting, check_target, read_setting
+from ..model.keys import Namespace
+from .operation import Invocation, Query, invocation
+from .operators import Actor
+from .script_arguments import arguments_of
+
+
+@arguments_of("control")
+class ControlArgs(NamedTuple):
+    kind: ControlKind
+    target: str
+    value: str
+    actor: str
+    reason: str
+
+
+def control(space: Namespace, kind: ControlKind, target: str, value: str, by: Actor) -> Invocation[Setting | None]:
+    """Set what a person says; "" clears it, and the code's word counts again. What is stored now.
+
+    Calls that waited go on with the next sweep of a worker.
+
+    Raises:
+        ValueError: such a setting cannot be about this target, or the value has a space.
+    """
+    if " " in value:
+        raise ValueError(f"{kind} {value!r}: a value is one word")
+    args = ControlArgs(kind=kind, target=check_target(kind, target), value=value, actor=by.actor, reason=by.reason)
+    return invocation(space.root, args, lambda reply: read_setting(reply.decode()) if reply else None)
+
+
+def limit(space: Namespace, target: str, most: int | None, by: Actor) -> Invocation[Setting | None]:
+    """Set the most calls at once, over all workers, of ``tool:<name>``, ``tenant:<name>`` or ``tenant:*``; None clears.
+
+    Raises:
+        ValueError: another target, or a negative number.
+    """
+    if most is not None and most < 0:
+        raise ValueError(f"limit {most}: at least 0; None clears it")
+    return control(space, ControlKind.LIMIT, target, "" if most is None else str(most), by)
+
+
+def controls(space: Namespace) -> Query[Controls]:
+    """All settings, of people and of the code."""
+
+    def read(replies: Sequence[Any]) -> Controls:
+        flat = replies[0]
+        pairs = flat.items() if isinstance(flat, Mapping) else zip(flat[::2], flat[1::2], strict=True)
+        return Controls.from_stored({name.decode(): stored.decode() for name, stored in pairs})
+
+    return Query([("HGETALL", space.controls)], read)
+
+
+class Use(NamedTuple):
+    """Calls that hold a slot of a limit, and calls that wait for it."""
+
+    running: int
+    waiting: int
+
+
+def uses(space: Namespace, limits: Sequence[str]) -> Query[dict[str, Use]]:
+    """How far each of these limits is used."""
+    commands = [command for one in limits for command in (("SCARD", space.slots(one)), ("ZCARD", space.waiting(one)))]
+
+    def read(replies: Sequence[Any]) -> dict[str, Use]:
+        pairs = zip(replies[::2], replies[1::2], strict=True)
+        return {one: Use(int(running), int(waiting)) for one, (running, waiting) in zip(limits, pairs, strict=True)}
+
+    return Query(commands, read)
