@@ -76,8 +76,9 @@ class ToolSpec:
         return self.effect is not Effect.MUTATING or self.concurrency == 1 or bool(self.order_by)
 
     def to_json(self) -> str:
-        """The published form: JSON with sorted members."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        """The published form: JSON, the same text for the same tool. The schema's members keep the order that the
+        author gave them, in which models read and write them."""
+        return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ToolSpec:

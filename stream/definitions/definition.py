@@ -49,6 +49,7 @@ class ToolNote:
     """Something to know about a tool in the requests of a dialect.
 
     Attributes:
+        text: a clause whose subject is the tool.
         refused: the provider would refuse a request with this tool; no definition of it is given out.
     """
 
@@ -119,10 +120,11 @@ def _changes(rules: DefinitionRules) -> Iterator[Callable[[Schema], Schema]]:
 
 def _check_names(made: Definition, rules: DefinitionRules) -> None:
     if not re.fullmatch(rules.names, made.name):
-        made.note(f"its name is refused there: {rules.in_words}; register it under another name", refused=True)
+        made.note(f"its name is refused: a name there is {rules.in_words}; register it under another one", refused=True)
     elif not re.fullmatch(rules.documented, made.name):
-        made.note(f"its name may be refused there: {rules.in_words}")
+        made.note(f"its name may be refused: a name there is {rules.in_words}")
     names = made.schema.get("properties", {}) if rules.members else {}
     if strange := [name for name in names if not re.fullmatch(rules.members or "", name)]:
-        text = f"its argument {strange[0]!r} is refused there: names match {rules.members}; rename it"
-        made.note(text, refused=True)
+        made.note(
+            f"its argument {strange[0]!r} is refused: a name there matches {rules.members}; rename it", refused=True
+        )

@@ -84,7 +84,8 @@ def described(specs: Iterable[ToolSpec], dialect: str) -> ToolDefinitions:
     notes = [note for one in made for note in one.notes]
     found = ToolDefinitions(entries, row.name, notes, unordered)
     if unordered and not found.options:
-        text = f"may run in parallel with itself: {dialect} has no option for all models against that; use ordered=True"
+        text = f"may run in parallel with itself: {dialect} has no option against that (for every model); "
+        text += "submit with ordered=True"
         found.notes += tuple(ToolNote(name, text) for name in unordered)
     return found
 

@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 RIGHT = """
 from typing import Any, assert_type
 from toolonce.store import CallNotSucceeded, Outcome, ToolonceError
-from toolonce.stream import Client, Dialect, ToolCall, TurnDecoder, decode_body, forbid_parallel_calls
+from toolonce.stream import (
+    AsyncClient, Client, Dialect, ToolCall, ToolDefinitions, TurnDecoder, decode_body, forbid_parallel_calls,
+)
 from toolonce.worker import Call, Effect, Registry, Tool, call_for
 
 tools = Registry()
@@ -51,6 +53,13 @@ listed: list[Tool] = [create_invoice, look]
 effect: Effect = create_invoice.spec.effect
 
 
+async def offer(client: Client, other: AsyncClient) -> list[dict[str, Any]]:
+    offered: ToolDefinitions = client.tools("anthropic", only=["create_invoice"])
+    asked: dict[str, Any] = offered.request({"model": "m"})
+    notes: list[str] = [note.text for note in offered.notes if note.refused]
+    return [asked, offered.options, *await other.tools(dialect), *tools.definitions(dialect), {"notes": notes}]
+
+
 def answer(client: Client) -> Any:
     outcomes: tuple[Outcome, ...] = client.submit_calls([call], turn_id="t").wait(timeout=1)
     try:
@@ -72,6 +81,7 @@ WRONG = {
     "a dialect before the data": "decode_body('anthropic', b'{}')",
     "a dialect misspelt": "TurnDecoder('openai-chats')",
     "a request's dialect misspelt": "forbid_parallel_calls({}, 'antropic')",
+    "the dialect of tools misspelt": "Client(scope='s').tools('antropic')",
     "a public name misspelt": "from toolonce.stream import Clientt",
     "a call's option that there is not": "ToolCall('add', {}, id='x')",
 }

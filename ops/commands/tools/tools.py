@@ -122,7 +122,7 @@ def _list_for(specs: Mapping[str, ToolSpec], args: argparse.Namespace, place: st
         render.show_json({"tools": found, "options": found.options, "notes": notes})
     else:
         _show_for(specs, found, place)
-    return ExitCode.ENDED_BADLY if any(note.refused for note in found.notes) else ExitCode.DONE
+    return ExitCode.DONE
 
 
 def _show_for(specs: Mapping[str, ToolSpec], found: ToolDefinitions, place: str) -> None:

@@ -12,7 +12,7 @@ from ...definitions.definition import Definition, DefinitionRules
 
 RULES = DefinitionRules(
     documented=r"[A-Za-z_][A-Za-z0-9_]*",
-    in_words="Cohere documents letters, digits and '_', no digit first",
+    in_words="documented as letters, digits and '_', no digit first",
     inline=True,
 )
 

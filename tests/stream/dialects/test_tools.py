@@ -116,13 +116,13 @@ def test_a_name_that_a_provider_refuses_is_refused_with_the_way_out(name: str, r
 
     assert {dialect for dialect, notes in refused.items() if any(note.refused for note in notes)} == refusing
     for dialect in refusing:
-        with pytest.raises(ToolNotOffered, match=f"tool {name}: its name is refused.*register it under another name"):
+        with pytest.raises(ToolNotOffered, match=f"tool {name}: its name is refused: .*register it under another one"):
             offered([spec(name)], dialect)
 
 
 def test_names_that_a_provider_does_not_document_are_told() -> None:
     assert notes("cohere", spec("pay-now", "read")) == [
-        "pay-now: its name may be refused there: Cohere documents letters, digits and '_', no digit first"
+        "pay-now: its name may be refused: a name there is documented as letters, digits and '_', no digit first"
     ]
     assert notes("cohere", spec("pay_now", "read")) == []
 
@@ -130,7 +130,7 @@ def test_names_that_a_provider_does_not_document_are_told() -> None:
 def test_an_argument_whose_name_anthropic_refuses_is_refused() -> None:
     of = spec(schema={"type": "object", "properties": {"größe": {"type": "integer"}}})
 
-    with pytest.raises(ToolNotOffered, match="argument 'größe' is refused there"):
+    with pytest.raises(ToolNotOffered, match="argument 'größe' is refused"):
         offered([of], "anthropic")
     assert offered([of], "openai-chat")
 
@@ -319,6 +319,17 @@ def test_a_registry_gives_what_its_published_tools_would_give() -> None:
 
     for dialect in DIALECTS:
         assert tools.definitions(dialect) == offered(published, dialect)
+
+
+def test_arguments_stand_in_the_order_of_the_authors_signature_also_once_they_are_published() -> None:
+    of = ToolSpec.from_json(SPECS["sign_in"].to_json())
+
+    for dialect in DIALECTS:
+        assert list(schema_in(by_name(dialect, of)["sign_in"])["properties"]) == ["token", "user"]
+        assert list(schema_in(by_name(dialect, SPECS["plain"])["plain"])["properties"]) == ["city", "days"]
+    assert list(ToolSpec.from_json(SPECS["optional"].to_json()).schema["properties"]) == [
+        "cents", "note", "tags", "rate",
+    ]  # fmt: skip
 
 
 def test_the_error_of_a_tool_that_is_not_offered_is_caught_as_any_other_of_that_kind() -> None:
