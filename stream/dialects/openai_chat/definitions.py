@@ -1,6 +1,7 @@
 """Tool definitions of OpenAI Chat Completions: ``{type: function, function: {name, description, parameters, strict}}``.
 
-``strict`` is left out where it is not true: not every compatible server knows it.
+``strict`` is left out where it is not true: not every compatible server knows it. A description of more than 1,024
+characters is refused here (``string_above_max_length``), and as far as is known not in Responses.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from ...definitions.definition import Definition, DefinitionRules
 RULES = DefinitionRules(
     names=r"[A-Za-z0-9_-]{1,64}",
     in_words="1 to 64 letters, digits, '_' or '-'",
-    description=1024,
     flat=True,
     needs_items=True,
     strict=True,

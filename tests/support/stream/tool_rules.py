@@ -22,8 +22,6 @@ def _openai(name: str, function: Tool) -> Iterator[str]:
     schema = function["parameters"]
     if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
         yield "Invalid name: string does not match pattern"
-    if len(function.get("description", "")) > 1024:
-        yield "Invalid description: string too long"
     yield from _plain_object(schema, "anyOf", "oneOf", "allOf", "enum", "not")
     for part in _everywhere(schema):
         if part.get("type") == "array" and "items" not in part:
@@ -61,6 +59,8 @@ def _everywhere(value: Any) -> Iterator[Tool]:
 
 def _chat(body: Tool) -> Iterator[str]:
     for tool in body.get("tools", ()):
+        if len(tool["function"].get("description", "")) > 1024:
+            yield "Invalid function.description: string too long. Expected a string with maximum length 1024"
         yield from _openai(tool["function"]["name"], tool["function"])
 
 
