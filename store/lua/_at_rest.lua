@@ -43,15 +43,27 @@ local function keep_answers(stream)
   redis.call('EXPIRE', stream, ANSWERS_TTL)
 end
 
--- Facts about an answer as JSON text, "" for none; put together as text, which leaves numbers as they are.
-local function told_marks(stored, may_have, argument_errors)
+-- Facts about the answer of a call at rest as JSON text, "" for none; put together as text, which leaves numbers as they
+-- are. The same as outcome_codec reads for everyone else.
+local function told_marks(call, state)
+  local got = fields(call, 'marks', 'may_have_run', 'argument_errors', 'forgotten', 'cancel_requested', 'reason')
   local facts = {}
-  facts[1] = stored and #stored > 2 and string.sub(stored, 2, -2) or nil
-  if may_have then
+  facts[1] = got[1] and #got[1] > 2 and string.sub(got[1], 2, -2) or nil
+  if got[2] and state ~= 'succeeded' then
     facts[#facts + 1] = '"may_have_run": true'
   end
-  if argument_errors then
-    facts[#facts + 1] = '"argument_errors": ' .. argument_errors
+  if got[3] then
+    facts[#facts + 1] = '"argument_errors": ' .. got[3]
+  end
+  if got[4] then
+    facts[#facts + 1] = string.gsub(got[4], '^(%d+) (%d+) (%d+)$',
+      '"forgotten": true, "settled_at": %1, "forgotten_at": %2, "size": %3')
+  end
+  if got[5] then
+    facts[#facts + 1] = '"cancel_requested": true'
+  end
+  if state == 'unknown' and got[6] and got[6] ~= '' then
+    facts[#facts + 1] = '"reason": ' .. cjson.encode(got[6])
   end
   return #facts > 0 and '{' .. table.concat(facts, ', ') .. '}' or ''
 end
@@ -60,11 +72,10 @@ end
 -- {stream, position, id, reply id} as JSON: one call may stand in several entries, under other ids and places in each.
 local function tell_harness(call, asking)
   each(asking, function(line)
-    local got = fields(call, 'tool', 'state', 'result', 'error', 'marks', 'may_have_run', 'argument_errors')
-    local marks = told_marks(got[5], got[6] and got[2] ~= 'succeeded', got[7])
+    local got = fields(call, 'tool', 'state', 'result', 'error')
     local ask = cjson.decode(line)
     write_answer(ask[1], { call = call, position = ask[2], id = ask[3], name = got[1], state = got[2], result = got[3],
-      error = got[4], marks = marks, reply_id = ask[4] })
+      error = got[4], marks = told_marks(call, got[2]), reply_id = ask[4] })
     keep_answers(ask[1])
   end)
 end

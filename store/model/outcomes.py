@@ -102,15 +102,16 @@ class Outcome:
 
         Members: ``call`` (the call key), ``idempotency_key``, ``turn``, ``position``, ``id`` (the provider's, as it
         came; null where none came), ``reply_id`` (null as a rule), ``name`` (the tool), ``state`` (also ``conflict``),
-        ``replayed``, ``attempt``. Only where there is one: ``result`` (so that null is a result), ``error`` with
-        ``code``, ``message`` and, if any, ``details`` and ``effect``; ``marks``.
+        ``replayed``, ``attempt``. Only where there is one: ``result`` (so that null is a result; there is none where
+        ``marks`` say ``forgotten``), ``error`` with ``code``, ``message`` and, if any, ``details`` and ``effect``;
+        ``marks``.
         """
         form: dict[str, Any] = {
             "call": self.key, "idempotency_key": self.idempotency_key, "turn": self.turn_id, "position": self.position,
             "id": self.call_id, "reply_id": self.reply_id, "name": self.tool, "state": self.word,
             "replayed": self.replayed, "attempt": self.attempt,
         }  # fmt: skip
-        if self.has_value:
+        if self.has_value and not self.is_forgotten:
             form["result"] = self.value
         if self.failure:
             form["error"] = self.failure.to_json()
@@ -128,6 +129,11 @@ class Outcome:
         """True where `value` counts: the call succeeded."""
         return self.state is State.SUCCEEDED and not self.conflict
 
+    @property
+    def is_forgotten(self) -> bool:
+        """True where the body of the call is stored no longer: what became of it is known, its result is not."""
+        return "forgotten" in self.marks
+
     def result_or_raise(self) -> Any:
         """The value of a call that succeeded; it may be false-like, and cut where ``marks`` says ``truncated``.
 
@@ -136,7 +142,7 @@ class Outcome:
         """
         if not self.has_value:
             raise CallNotSucceeded(f"call {self.key[:12]} of tool {self.tool}: {self._why_no_result()}", self)
-        if "forgotten" in self.marks:
+        if self.is_forgotten:
             raise CallNotSucceeded(f"call {self.key[:12]} of tool {self.tool}: its result is kept no longer", self)
         return self.value
 

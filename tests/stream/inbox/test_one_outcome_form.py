@@ -9,7 +9,10 @@ import pytest
 
 from tests.support.processes.command_line import CommandLine
 from tests.support.stream.inbox import Inbox
+from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import State
+from toolonce.store.operations.recovery import purge
+from toolonce.store.operations.runs import interrupt
 
 JSON_TEXTS = ("result", "error", "marks")
 ONLY_ASKED = {"turn", "idempotency_key", "replayed", "attempt"}
@@ -45,4 +48,36 @@ def test_python_the_command_line_and_the_inbox_give_one_form_of_an_outcome(
     assert [outcome["state"] for outcome in outcomes] == ["succeeded", "failed", "unknown", "refused"]
     assert outcomes[0]["result"] is None
     assert said == json.loads(json.dumps(outcomes))
+    assert told == [{name: it for name, it in one.items() if name not in ONLY_ASKED} for one in outcomes]
+
+
+def test_a_call_that_was_forgotten_stopped_lost_or_resolved_is_told_alike_by_python_and_the_inbox(box: Inbox) -> None:
+    scene, space = box.bench.scene, box.bench.scene.space
+    calls = [{"name": "pay", "arguments": {"n": number}, "id": f"c{number}"} for number in range(8)]
+    box.add(scope="talk", turn="1", calls=calls)
+    box.step()  # type: ignore[attr-defined]
+    forgotten, stopped, stopped_failing, lost, resolved, refuted, stopped_lost = (scene.take() for _ in range(7))
+    scene.settle(forgotten, 5)
+    scene.run(purge(space, [forgotten.call]))
+    for run in (stopped, stopped_failing, stopped_lost):
+        scene.cancel(run.call)
+    scene.settle(stopped, 6)
+    scene.fail(stopped_failing)
+    for run in (lost, resolved, refuted, stopped_lost):
+        scene.run(interrupt(space, run, reason="lost"))
+    scene.resolve(resolved.call, '"found"')
+    scene.resolve(refuted.call, Failure("absent", "it is not there", {"looked": 1}))
+    scene.cancel(box.bench.another_client("acme/talk").batch("1").outcomes[7].key)
+
+    entry = box.add(scope="talk", turn="1", calls=calls)
+    box.step()  # type: ignore[attr-defined]
+    outcomes = [outcome.to_json() for outcome in box.bench.another_client("acme/talk").batch("1").outcomes]
+    _, *answers = box.answers(entry)
+    told = sorted((read(answer) for answer in answers), key=lambda answer: answer["position"])
+
+    assert ("result" in outcomes[0], outcomes[0]["marks"]["forgotten"], outcomes[0]["marks"]["size"]) == (
+        False,
+        True,
+        1,
+    )
     assert told == [{name: it for name, it in one.items() if name not in ONLY_ASKED} for one in outcomes]
