@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable
 
@@ -34,7 +35,12 @@ def has(pattern: bytes) -> Callable[[bytes], bool]:
 
 
 def is_whole_array(data: bytes) -> bool:
-    return data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"[") and b"]" in data
+    text = data.decode("utf-8", "replace").lstrip("\ufeff \r\n")
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except ValueError:
+        return False
+    return text.startswith("[")
 
 
 # What has to be among the bytes of a released turn, told without a decoder.
@@ -69,9 +75,9 @@ def each(streams: list[RecordedStream]) -> list[object]:
 
 
 def cuts(transcript: RecordedStream) -> list[bytes]:
-    """The stream cut behind every event, and one byte later."""
+    """The stream cut behind every event, and one and two bytes later."""
     ends = itertools.accumulate(map(len, events(transcript)), initial=0)
-    return [transcript.data[:place] for end in ends for place in (end, end + 1)]
+    return [transcript.data[:place] for end in ends for place in range(end, end + 3)]
 
 
 def ended(transcript: RecordedStream, prefix: bytes, *, broken: bool) -> tuple[TurnResult, bool]:
