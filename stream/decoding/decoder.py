@@ -128,7 +128,8 @@ class TurnDecoder:
     def feed_event(self, event: object) -> list[Draft]:
         """Decode the next event as the vendor's SDK has parsed it (a mapping or a model), instead of bytes.
 
-        boto3 raises the errors of a stream. Pass them to `abort`; the turn is then ``failed``.
+        Vendors' SDKs raise the errors of a stream. Pass them to `abort`; the turn is then ``failed``. Bytes tell more:
+        some SDKs drop ``[DONE]``, error events or call ids, or replace bytes that are not UTF-8.
 
         Raises:
             DecoderClosed: after the end.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..turns.errors import StreamMisuse
-from ..wire.frames import ProviderError
+from ..wire.frames import ProviderError, error_in
 
 
 def json_of(parsed: Any) -> bytes:
@@ -44,12 +44,22 @@ def named_event(parsed: Any) -> tuple[bytes, bytes]:
 
 
 def raised_error(cause: object) -> ProviderError | None:
-    """The provider's error in an exception of boto3, which raises errors of the stream; None for other exceptions."""
-    response = getattr(cause, "response", None)
-    error = response.get("Error") if isinstance(cause, Exception) and isinstance(response, dict) else None
-    if not isinstance(error, dict):
+    """The provider's error in an exception of a vendor's SDK, which raises errors of the stream; None for others.
+
+    boto3 keeps it in ``response``, the libraries of OpenAI, Anthropic and Cohere in ``body``, Google's in ``details``,
+    and Ollama's in ``error``.
+    """
+    if not isinstance(cause, Exception):
         return None
-    return ProviderError(*(str(error[name]) if error.get(name) else None for name in ("Code", "Message")))
+    response = getattr(cause, "response", None)
+    error = response.get("Error") if isinstance(response, dict) else None
+    if isinstance(error, dict):
+        return ProviderError(*(str(error[name]) if error.get(name) else None for name in ("Code", "Message")))
+    for name in ("body", "details", "error"):
+        told = getattr(cause, name, None)
+        if told and isinstance(told, (dict, str)):
+            return error_in(told) or error_in({"error": told})
+    return None
 
 
 def _plain(value: Any) -> Any:

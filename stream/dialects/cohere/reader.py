@@ -60,6 +60,8 @@ class CohereReader(DialectReader):
         message = document.get("message")
         if isinstance(message, str):
             self.turn.fail(ProviderError(message=message))
+        if message is None and (text(document.get("text")) or document.get("tool_calls")):
+            self.turn.violate("an answer of version 1, not a chat turn of version 2")
         self.turn.identify(document.get("id"))
         whole = mapping(message)
         self._plan.append(text(whole.get("tool_plan")))

@@ -30,6 +30,8 @@ class OllamaReader(DialectReader):
             return
         self.turn.add_usage({name: frame[name] for name in _USAGE if isinstance(frame.get(name), int)})
         message = mapping(frame.get("message"))
+        if "message" not in frame and text(frame.get("response")):
+            self.turn.violate("an answer of /api/generate, not a chat turn")
         self.turn.add_text(message.get("content"))
         if thought := text(message.get("thinking")):
             self._thinking.append(thought)

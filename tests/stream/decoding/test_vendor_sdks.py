@@ -20,7 +20,7 @@ from toolonce.stream.turns.turn import Dialect
 for library in ("anthropic", "boto3", "cohere", "google.genai", "ollama", "openai"):
     pytest.importorskip(library, reason=f"{library} is not installed: pip install --group sdk")
 
-from tests.support.stream.vendor_sdks import CALLS  # noqa: E402  it imports the libraries
+from tests.support.stream.vendor_sdks import CALLS, READ  # noqa: E402  it imports the libraries
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own deprecations and experimental notes
 
@@ -113,3 +113,34 @@ def test_the_vendors_library_sees_the_same_calls_in_any_stream(
     decoder.feed(data)
 
     assert ours(decoder.eof()) == exact(CALLS[dialect](data))
+
+
+RAISED = [
+    "openai-chat/chat_error_after_finish", "openai-responses/resp_error_nested", "anthropic/anth_error_overloaded",
+    "google-generate/gem_error_in_stream", "bedrock-converse/conv_error_message", "ollama/oll_error_after_done",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("transcript", [pytest.param(t, id=t.key) for t in transcripts(CONFORMANCE) if t.key in RAISED])
+def test_an_error_that_a_library_raises_out_of_a_stream_fails_the_turn_as_the_bytes_do(
+    transcript: RecordedStream,
+) -> None:
+    """Also where the turn was released before."""
+    decoder = TurnDecoder(transcript.dialect)
+    raised = None
+    try:
+        for parsed in READ[transcript.dialect](transcript.data):
+            decoder.feed_event(parsed)
+    except Exception as error:  # each library has its own class
+        raised = error
+    result = decoder.abort(raised)
+
+    assert result.outcome == "failed"
+    assert (result.error, result.calls) == (decode(transcript).error, ())
+
+
+@pytest.mark.parametrize(
+    "cause", [ConnectionResetError("x"), TimeoutError(), "error", None, json.JSONDecodeError("", "", 0)]
+)
+def test_an_exception_of_the_transport_aborts_the_turn(cause: object) -> None:
+    assert TurnDecoder("ollama").abort(cause).outcome == "aborted"

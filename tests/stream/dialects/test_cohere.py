@@ -209,3 +209,12 @@ def test_the_librarys_response_is_read_like_the_body(client: Any) -> None:
     assert replace(theirs, bytes_seen=0, usage=None) == replace(ours, bytes_seen=0, usage=None)
     assert theirs.tokens_seen == ours.tokens_seen == 2
     assert decode_body(json.loads(data), "cohere").calls == ours.calls
+
+
+def test_an_answer_of_version_1_is_no_chat_turn_without_text_and_calls() -> None:
+    calls = [{"name": "f", "parameters": {}}]
+    for said in ({"text": "Hi"}, {"text": "", "tool_calls": calls}):
+        result = decode_body({"generation_id": "g", "finish_reason": "COMPLETE", **said}, "cohere")
+
+        assert result.outcome == "malformed"
+        assert "version 1" in result.diagnostics[0]

@@ -102,3 +102,13 @@ def test_calls_without_ids_get_the_same_stand_ins_in_the_history_and_in_the_resu
 def test_an_error_body_over_several_lines_fails_too() -> None:
     for error in ERRORS[:5]:
         assert decode_body(error, "ollama").outcome == "failed"
+
+
+def test_an_answer_of_the_generate_interface_is_no_chat_turn_without_text() -> None:
+    data = b'{"model":"m","response":"Hi","done":false}\n{"model":"m","response":"","done":true,"done_reason":"stop"}\n'
+    for result in (
+        in_all_pieces("ollama", data),
+        decode_body(data.splitlines()[0].replace(b"false", b"true"), "ollama"),
+    ):
+        assert result.outcome == "malformed"
+        assert "/api/generate" in result.diagnostics[0]

@@ -106,8 +106,8 @@ def test_no_prefix_yields_calls_that_the_whole_would_not(transcript: RecordedStr
     """Cut behind each brace and line as well: such a cut leaves whole JSON."""
     whole = exact(answer(decode(transcript))["calls"])
     data = transcript.data
-    places = {place + 1 for place, byte in enumerate(data) if byte in b"\n\r}"}
-    for prefix in (*cuts(transcript), *(data[:at] for at in places)):
+    places = {place + 1 for place, byte in enumerate(data) if byte in b"\n\r}"} | set(map(len, cuts(transcript)))
+    for prefix in (data[:at] for at in places):
         result, _ = ended(transcript, prefix, broken=False)
 
         assert result.calls == () or exact(answer(result)["calls"]) == whole
