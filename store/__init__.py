@@ -1,6 +1,6 @@
 """The truth about calls: identity, records, states and every script that changes them.
 
-What the others name is exported here and loaded at its first use; the errors alone are here at once.
+Exports the public names. Errors are loaded at once, all other names at their first use.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ __all__ = [
     "find_project",
 ]
 
-# Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
+# Module -> the names that it defines. Type checkers read the imports above and see no `__getattr__`: they find misspelt
+# names.
 _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ".connections.async_waiting": ("AsyncWakeups",),
     ".connections.waiting": ("Wakeups",),

@@ -36,7 +36,7 @@ def _nothing_left_behind() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Some tests log half of a surrogate pair; tests that run side by side send their reports as UTF-8."""
+    """Some tests log a lone surrogate; tests that run side by side send their reports as UTF-8."""
     report = yield
     report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
     return report

@@ -1,6 +1,7 @@
 """The work: tools, their execution under a lease, and the life of a worker process.
 
-What declares a tool is here at once; what runs a worker process, and the test kit, is loaded at its first use.
+Exports the public names. What declares a tool is loaded at once; what runs a worker process, and the test kit, at its
+first use.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ __all__ = [
 for _name in ("toolonce.worker", "toolonce.tool"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-# Module -> what it brings. Type checkers read the imports above and see no `__getattr__`: they find misspelt names.
+# Module -> the names that it defines. Type checkers read the imports above and see no `__getattr__`: they find misspelt
+# names.
 _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ".execution.replicas": ("RequiredReplicas",),
     ".runtime.process": (

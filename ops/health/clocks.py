@@ -1,4 +1,4 @@
-"""How far the clocks of replicas and of this host are from the primary's. Asks, and judges nothing.
+"""How far the clocks of replicas and of this host are from the primary's. Asks, and decides nothing.
 
 Leases and deadlines are times of the primary's clock: a failover puts another one in its place.
 """

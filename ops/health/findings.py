@@ -1,4 +1,4 @@
-"""What is wrong, why it matters and what mends it: one rule per finding, over one reading of the snapshot. Pure.
+"""What is wrong, why it matters and what fixes it: one rule per finding, over one reading of the snapshot. Pure.
 
 Decides the rules about the store's contents and its workers; those about the server are in `server_findings`.
 """
@@ -137,7 +137,7 @@ def _clock(snapshot: HealthSnapshot) -> Iterator[Finding]:
         )
     elif 0 <= since <= DAY_MS:
         how = f"went back by {age(int(stats.flags.get('clock_back_by', 0)))}, {age(since)} ago"
-        then = "every lease was given anew, and waits were cut to what they were meant to be"
+        then = "every lease was granted again, and waits were cut to what they were meant to be"
     else:
         return
     yield Finding(
@@ -160,7 +160,7 @@ def _doubts(snapshot: HealthSnapshot) -> Iterator[Finding]:
             f"the reconcile of {tool} does not tell what became of {len(rows)} calls; asked {most.fields.asked} "
             f"times about {most.key[:SHOWN_DIGITS]}, it said last: {most.fields.heard or ''}",
             "these calls stay in doubt until it answers, or a person does",
-            f"mend the reconcile, or toolonce calls --state unknown --tool {tool}",
+            f"correct the reconcile, or toolonce calls --state unknown --tool {tool}",
         )  # fmt: skip
     behind = behind_doubt(snapshot.held)
     if behind:
@@ -228,7 +228,7 @@ def _silent(snapshot: HealthSnapshot) -> Iterator[Finding]:
             heard = age(round(worker.heard_s * 1000))
             yield Finding(
                 "silent_worker", Severity.WARNING,
-                f"worker {worker.name} (pid {worker.pid} on {worker.hostname}) gave no sign of life for {heard}",
+                f"worker {worker.name} (pid {worker.pid} on {worker.hostname}) gave no heartbeat for {heard}",
                 "it was killed, is frozen or cut off: what it ran goes on, or is in doubt, once its leases have ended",
                 "look at its process; the entry goes by itself if it is dead",
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the doctor looks at: one reading of server, store, workers and this process. Asks, and judges nothing."""
+"""What the doctor looks at: one reading of server, store, workers and this process. Asks, and decides nothing."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class HealthSnapshot:
 
     @property
     def live(self) -> tuple[WorkerRow, ...]:
-        """The workers that give signs of life."""
+        """The workers that give heartbeats."""
         return tuple(worker for worker in self.workers if not worker.is_silent)
 
 

@@ -1,1 +1,1 @@
-"""The way to a server: connections, waiting, which store is meant, and what the server promises."""
+"""Connections to a server, waiting for outcomes, the choice of the store, and checks of the server."""

@@ -27,7 +27,7 @@ class AsyncWakeups:
 
     @contextlib.asynccontextmanager
     async def watch(self, *channels: str) -> AsyncIterator[asyncio.Event]:
-        """One bell for these channels. It rings (is set) once a subscription stands, and at each message."""
+        """One event for these channels. It is set once a subscription stands, and at each message."""
         bell = asyncio.Event()
         try:
             for channel in channels:
@@ -64,7 +64,7 @@ class AsyncWakeups:
     async def _send(self, *words: str) -> None:
         async with self._sending:
             if self._raw is not None:
-                with contextlib.suppress(RedisError, OSError):  # the listener notices, and subscribes anew
+                with contextlib.suppress(RedisError, OSError):  # the listener notices, and subscribes again
                     await self._raw.send_command(*words)
 
     async def _listen(self) -> None:
@@ -77,13 +77,13 @@ class AsyncWakeups:
             except (RedisError, OSError):
                 await self._hang_up(raw)
                 for bell in {bell for bells in self._bells.values() for bell in bells}:
-                    bell.set()  # each waiter asks for itself, and hears it where nobody answers any more
+                    bell.set()  # each waiter reads by itself, and gets an error where the server does not answer
                 await asyncio.sleep(RECONNECT_S)
             finally:
                 await self._hang_up(raw)
 
     async def _hang_up(self, raw: Any) -> None:
-        self._raw = None  # first: whoever sends on a closed line would have it connect again
+        self._raw = None  # first: a command on a closed connection would connect it again
         with contextlib.suppress(RedisError, OSError):
             await raw.disconnect()
 

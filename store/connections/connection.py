@@ -62,7 +62,7 @@ class Patience:
     def __post_init__(self) -> None:
         seconds("the patience for a reply", self.reply)
         if wait_limit("the patience over all re-sends", self.total) is None:
-            raise ValueError("the patience over all re-sends is no number of seconds")
+            raise ValueError("the patience over all re-sends is not a number of seconds")
 
 
 class Link:
@@ -147,7 +147,7 @@ class Connection:
     """A server and a namespace; runs invocations from any thread.
 
     Args:
-        url: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``; see `addresses`.
+        url: ``redis://``, ``rediss://``, ``unix://`` or ``redis+sentinel://``; see `urls`.
         namespace: this installation's share of the server.
     """
 
@@ -243,7 +243,7 @@ def pause(tries: int) -> float:
 
 
 def unserved(error: RedisError | OSError) -> str:
-    """Why this URL gives us no server, and what helps, in one line."""
+    """Why there is no usable server at this URL, and what to do, in one line."""
     lines = str(error).splitlines() or [type(error).__name__]
     why = lines[0].partition(" : ")[0].rstrip(".")  # of a missing primary: what follows shows whole connection pools
     if any(isinstance(cause, AuthenticationError) for cause in (error, error.__cause__)):  # asyncio's wraps its own
@@ -256,8 +256,7 @@ def unserved(error: RedisError | OSError) -> str:
 
 
 def unsafe(error: ResponseError) -> ResponseError | StoreUnsafe | StoreUnavailable:
-    """What a node of a cluster says to commands that it will not serve, and what shows that the URL means another one,
-    as our errors; any other error as it is."""
+    """Errors of a cluster node, and errors that show a wrong URL, as errors of the store; any other error unchanged."""
     if str(error).startswith(_MISNAMED):
         return StoreUnavailable(f"{refused(error)}; see the end of the URL: redis://HOST:6379/DATABASE")
     if "unknown command 'SENTINEL'" in str(error):
@@ -269,14 +268,14 @@ def unsafe(error: ResponseError) -> ResponseError | StoreUnsafe | StoreUnavailab
 
 
 def refused(error: RedisError) -> str:
-    """What a server says that is there and does not do what we ask, and what helps where we know it."""
+    """The message for the error of a server that answers and refuses, with what to do where that is known."""
     if isinstance(error, NoPermissionError):
         return f"Redis refuses: {error}; give this user the rights of its role, see ops/deploy/users.acl"
     return f"Redis refuses: {error}"
 
 
 def place_of(url: str, space: Namespace) -> str:
-    """A store as messages name it: whoever finds nothing looks there for the reason first."""
+    """The store as messages name it, since a wrong store is the first reason to find nothing."""
     return f"namespace {space.name} at {without_password(url)}"
 
 

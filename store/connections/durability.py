@@ -1,4 +1,4 @@
-"""Would this server keep its word? Checked before anything is admitted or run.
+"""Checks that a server is durable, before anything is admitted or run.
 
 Durable means: ``appendonly yes`` and ``appendfsync always``, so that a reply comes after its fsync, and no eviction.
 ``everysec`` has lost acknowledged writes to a plain kill on a slow disk; nothing less than ``always`` counts.
@@ -20,19 +20,19 @@ OLDEST = (7, 0)
 
 
 class Durability(StrEnum):
-    """How sure we want to be of the server."""
+    """How strictly the server is checked."""
 
     STRICT = "strict"
     """Checked, else refused. The default."""
     DECLARED = "declared"
-    """The operator vouches for a server whose settings cannot be read (managed services)."""
+    """The operator is sure of a server whose settings cannot be read (managed services)."""
     VOLATILE = "volatile"
-    """For trials: the server may forget, and with it that a call has run."""
+    """For trials: the server may lose writes, and with them that a call has run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What the server says of itself; None where it does not let us ask."""
+    """The settings of a server; None where it does not allow to read them."""
 
     version: tuple[int, ...]
     cluster: bool
@@ -73,13 +73,13 @@ def require(connection: Connection, level: Durability) -> tuple[str, ...]:
     faults = _faults(settings)
     if faults and level is Durability.STRICT:
         raise StoreUnsafe(
-            f"{faults[0]}; mend it, or start with --durability declared (you vouch) or volatile (it may forget)"
+            f"{faults[0]}; correct it, or start with --durability declared (not checked) or volatile (may lose writes)"
         )
     return tuple(f"durability {level}: {fault}" for fault in faults)
 
 
 def refuse_cluster(connection: Connection) -> None:
-    """Refuse a node of a Redis Cluster by its own word, before its errors say so in many ways.
+    """Refuse a node of a Redis Cluster by what it reports, before its errors would show it in many forms.
 
     Raises:
         StoreUnsafe: it is one.

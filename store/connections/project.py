@@ -1,4 +1,4 @@
-"""Which store a program means that names none: an argument, else TOOLONCE_* variables, else this project's own server.
+"""Finds the store of a program: an argument, else TOOLONCE_* variables, else this project's own server.
 
 Decides where this project's folder is and whether a server listens for it; the same rule for the command line and for
 the clients. Makes nothing, starts nothing: that is for `toolonce up`.
@@ -56,11 +56,11 @@ class Project:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know of how this folder was chosen, a line each."""
+        """Notes for people about the choice of this folder, one per line."""
         return tuple(f"{folder} belongs to another user and is passed over" for folder in self.passed_over)
 
     def missing(self) -> str:
-        """That there is no store here, where the nearest is, and how to come by one."""
+        """The message that there is no store here, where the nearest is, and how to start one."""
         others = [place for place in _near(self.folder) if place != self.folder and Project(place).exists]
         nearest = f"; the nearest is {others[0]}" if others else ""
         return (

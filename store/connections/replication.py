@@ -21,7 +21,7 @@ from .urls import listed_replicas
 
 T = TypeVar("T")
 WAIT_MS = 1_000
-"""How long a write waits for its replicas. They answer in a round trip; one that takes a second is as good as away."""
+"""How long a write waits for its replicas. They answer in a round trip; one that takes a second counts as away."""
 
 
 @arguments_of("replicas")

@@ -1,4 +1,4 @@
-"""What a server says of itself, read in one place: INFO as a mapping, and single settings.
+"""Reads what a server reports about itself: INFO as a mapping, and single settings.
 
 Decides how replies are read, not what they mean: that is for `durability`, `memory_watermark` and the doctor to say.
 """

@@ -83,7 +83,7 @@ def require_plain(url: str) -> None:
     """Refuse what redis-py would take for something else, or pass over.
 
     Raises:
-        ValueError: a database that is no number, or an option that is not ours to give.
+        ValueError: a database that is not a number, or an option that is not ours to give.
     """
     parts = split(url)
     known = OPTIONS | _TLS_OPTIONS if parts.scheme == "rediss" else OPTIONS
@@ -94,7 +94,7 @@ def require_plain(url: str) -> None:
             raise ValueError(f"unknown option {name!r}; there are {', '.join(sorted(known))}")
     database = parts.path.strip("/")
     if parts.scheme != "unix" and database and not _is_number(database):
-        raise ValueError(f"the database {database!r} is no number")
+        raise ValueError(f"the database {database!r} is not a number")
 
 
 def read_sentinel_url(url: str) -> SentinelUrl | None:
@@ -111,7 +111,7 @@ def read_sentinel_url(url: str) -> SentinelUrl | None:
     if not hosts or not service:
         raise ValueError("a Sentinel URL needs hosts and a service: redis+sentinel://host:26379,host:26379/service/0")
     if db and not _is_number(db):
-        raise ValueError(f"the database {db!r} is no number")
+        raise ValueError(f"the database {db!r} is not a number")
     tls = _SCHEMES[parts.scheme]
     options: dict[str, Any] = {"db": int(db or 0), **_credentials(credentials)}
     sentinel_options: dict[str, Any] = {"ssl": True} if tls else {}
@@ -240,5 +240,5 @@ def _is_number(text: str) -> bool:
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if colon and not _is_number(port):
-        raise ValueError(f"a Sentinel URL has a port that is no number; {_QUOTING}")
+        raise ValueError(f"a Sentinel URL has a port that is not a number; {_QUOTING}")
     return (host, int(port)) if colon else (text, SENTINEL_PORT)

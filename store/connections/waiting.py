@@ -1,9 +1,9 @@
 """Being told when a call of a turn came to rest: one connection for any number of waiters, and no polling.
 
-Order matters: a waiter subscribes, then reads, then waits; what ends in between rings the bell. When a line is lost
-every bell rings, so that each waiter asks for itself, and hears it where nobody answers any more; once all is
-subscribed anew they ring again. A line that is silent is asked for a sign of life: one that died without a word would
-leave its waiters waiting for ever.
+Order matters: a waiter subscribes, then reads, then waits; what ends in between sets its event. When a connection is
+lost every event is set, so that each waiter reads by itself, and gets an error where the server does not answer; the
+events are set again once all channels are subscribed again. A silent connection is sent a PING: one that broke without
+a notice would leave its waiters waiting forever.
 
 A handler that waits for another call would hold a slot that this call may need: enough of them, and nothing moves any
 more. So waiting is refused in handlers; submitting is not.
@@ -24,9 +24,9 @@ from ..model.errors import StoreMisuse
 from .connection import Connection
 
 RECONNECT_S = 0.2
-"""Pause before subscribing anew; a server that restarts is back within a second."""
+"""Pause before subscribing again; a server that restarts is back within a second."""
 SILENCE_S = 15.0
-"""How long the line may be silent before we ask, and how long its answer may take."""
+"""How long the connection may be silent before a PING, and how long the answer may take, in seconds."""
 _RUNS_HANDLERS = ContextVar("toolonce_runs_handlers", default=False)
 
 
@@ -52,8 +52,8 @@ class Wakeups:
     """Subscriptions of one process. Thread-safe; the thread that listens starts with the first waiter.
 
     Attributes:
-        losses: how often a line was lost, or given up for its silence.
-        pongs: how often a silent line showed that it lives.
+        losses: how often a connection was lost, or given up for its silence.
+        pongs: how often a silent connection answered a PING.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -69,7 +69,7 @@ class Wakeups:
 
     @contextlib.contextmanager
     def watch(self, *channels: str) -> Iterator[threading.Event]:
-        """One bell for these channels. It rings (is set) once each subscription stands, and at each message."""
+        """One event for these channels. It is set once each subscription stands, and at each message."""
         bell = threading.Event()
         for channel in channels:
             self._add(channel, bell)
@@ -109,7 +109,7 @@ class Wakeups:
 
     def _send(self, *words: str) -> None:
         if self._raw is not None:
-            with contextlib.suppress(RedisError, OSError):  # the listener notices, and subscribes anew
+            with contextlib.suppress(RedisError, OSError):  # the listener notices, and subscribes again
                 self._raw.send_command(*words)
 
     def _listen(self) -> None:
@@ -119,7 +119,7 @@ class Wakeups:
                 self._connect(raw)
                 while not self._closed.is_set():
                     self._hear(self._next(raw))
-            except (RedisError, OSError, AttributeError):  # AttributeError: closed under our hands
+            except (RedisError, OSError, AttributeError):  # AttributeError: another thread closed it
                 self.losses += 1
                 self._hang_up()
                 self._ring_all()

@@ -1,5 +1,5 @@
 -- Prelude: what is known of the server's clock. A lease is an end by one server's clock. Where that clock went back, or
--- another server has taken over, every lease is given anew for its own length: none is reclaimed before its holder could
+-- another server has taken over, every lease is granted again for its own length: none is reclaimed before its holder could
 -- ask for it, and none of a dead worker is longer than it was.
 local TOLERATED_MS = 1000 -- also how exactly the highest time is kept: written at most once a second
 local DEFAULT_LEASE_MS = 30000 -- of a run that was claimed by a release which did not store it
@@ -19,7 +19,7 @@ local function overlong()
   return last[2] and tonumber(last[2]) - now - lease_of(last[1]) or 0
 end
 
--- Returns how many leases were given anew. All in one step: there are no more than slots of workers.
+-- Returns how many leases were granted again. All in one step: there are no more than slots of workers.
 local function look_at_clock()
   local known = redis.call('HMGET', root .. 'marks', 'clock', 'server')
   local highest, server = tonumber(known[1] or '0'), server_id()

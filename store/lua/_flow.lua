@@ -79,21 +79,21 @@ local function give_up(call, fence, became)
   return became
 end
 
--- Mend calls that an index names, each by itself: a record that cannot be mended stops no other. One that is gone leaves
+-- Repair calls that an index names, each by itself: a record that cannot be repaired stops no other. One that is gone leaves
 -- the index; one that is broken is looked at again later.
-local function mend_each(index, calls, mend)
+local function repair_each(index, calls, repair)
   local again_ms = 60000
   for _, call in ipairs(calls) do
     local done, why = true, nil
     if redis.call('EXISTS', record_of(call)) == 0 then
       redis.call('ZREM', index, call)
     else
-      done, why = pcall(mend, call)
+      done, why = pcall(repair, call)
     end
     if not done then
       redis.call('ZADD', index, whole(now + again_ms), call)
       note(call, { op = 'broken', actor = 'recovery', tool = fields(call, 'tool')[1] or '',
-        reason = 'its record cannot be mended: ' .. tostring(type(why) == 'table' and why.err or why) })
+        reason = 'its record cannot be step_result: ' .. tostring(type(why) == 'table' and why.err or why) })
     end
   end
 end

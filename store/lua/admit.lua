@@ -2,14 +2,14 @@
 -- uses: ledger memory queue record_fields fence (flow) submission predecessors placement reply_ids answering
 -- KEYS[1] = root of the namespace
 -- ARGV    = seen_fence (the highest that the harness has seen), request_id, turn_key, queue_limit (most calls a queue
---           may hold, 0: no limit), specs_version (by which new calls were judged, "": any), inbox (stream, "" for
+--           may hold, 0: no limit), specs_version (by which new calls were validated, "": any), inbox (stream, "" for
 --           none, as the next three), group, entry, answers (stream), tenant_queue_limit (most queued calls of a
 --           tenant, 0: no limit), #job, job[] (the job hash as field, value, ...), calls[call, state, reason (why held
 --           or refused), approval_ms (its lifetime), #fingerprints, fingerprints[], #predecessors, predecessors[] (call
 --           keys), #after, after[] (tools that it comes after), #record, record[] (the record as field, value, ...)]
 -- RETURNS {"full", "queue" | "tenant", name} | {"full", "memory"} | {"specs"} (others are published by now)
---         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, "" for
---         none, only where an intent key has found a call of another turn: else it is part of the answer
+--         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, ""
+--         for none, only where an intent key has found a call of another turn: else it is part of the answer
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 
 -- Nothing new is taken in while memory is short or a queue is full; what is stored is answered.
@@ -30,7 +30,7 @@ local function full_for(spec)
   end
 end
 
--- New calls are judged by the specs that are published now, in this very step.
+-- New calls are validated by the specs that are published now, in this very step.
 local published
 local function is_judged_by_others()
   published = published or redis.call('GET', root .. 'tools_version') or '0'

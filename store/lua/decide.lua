@@ -46,7 +46,7 @@ if ARGV[3] == 'deny' then
 end
 redis.call('HSET', record_of(call), asked == 'approval' and 'approved' or 'no_repeat', 1)
 if asked == 'approval' and got[9] and not got[10] then
-  hold_as_duplicate(call, got[4], got[11]) -- it may run, but nobody has said yet that it is no repeat
+  hold_as_duplicate(call, got[4], got[11]) -- it may run, but nobody has said yet that it is not a repeat
   note(call, event)
 else
   free(call, event)

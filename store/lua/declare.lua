@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
--- declare: the worker's tool is stricter than the one that the call was admitted for; its word counts from here on.
+-- declare: the worker's tool is stricter than the one that the call was admitted for; the stricter declaration counts
+-- from here on.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), effect, begins (1 | 0)
 -- RETURNS "declared" | "lost"
--- INVARIANT written before the handler is entered, so that no recovery judges it by what an older tool declared.
+-- INVARIANT written before the handler is entered, so that no recovery decides by what an older tool declared.
 local got = fields(ARGV[1], 'state', 'fence', 'tool', 'attempt', 'token', 'effect')
 if got[1] ~= 'running' or got[2] ~= ARGV[2] or got[5] ~= ARGV[3] then
   compare_attempt(ARGV[1], ARGV[2], ARGV[3])

@@ -15,7 +15,7 @@ local before = given_up(call, fence)
 if before then
   return { 'released', before }
 elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
-  if reason ~= REPLICAS then -- else a failover may have forgotten the claim, and that is no proof of anything
+  if reason ~= REPLICAS then -- else a failover may have forgotten the claim, and that is not proof of anything
     compare_attempt(call, fence, ARGV[3])
   end
   return { 'lost', got[1] or '' }

@@ -1,9 +1,9 @@
--- retry: run a failed or unknown call again, on someone's word. Attempts and deadline start anew.
+-- retry: run a failed or unknown call again, on someone's word. Attempts and deadline start again.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, state (seen), fence (seen), operation ("retry" | "reconcile"), actor, reason, request_id, #job, job[]
 --           (the job hash as field, value, ...)
--- RETURNS {"queued"} | {"held"} (as a duplicate: asked anew) | {"changed", state, fence} | {"gone"}
+-- RETURNS {"queued"} | {"held"} (as a duplicate: asked again) | {"changed", state, fence} | {"gone"}
 -- INVARIANT compare-and-set: two operators who saw the same call cause one run. What a person has approved was the run
 --           before: nothing of it covers this one. (Whether it may run, the worker asks.)
 local call, request = ARGV[1], ARGV[7]

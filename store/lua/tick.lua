@@ -11,8 +11,8 @@
 local most = tonumber(ARGV[1])
 look_at_clock()
 cut_overlong(most)
-local function mend_due(kind, mend)
-  mend_each(root .. kind, redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most), mend)
+local function apply_due(kind, repair)
+  repair_each(root .. kind, redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most), repair)
 end
 
 local function expire(call)
@@ -26,16 +26,16 @@ local function expire(call)
 end
 
 local expired, approvals, available, woken = 0, 0, 0, 0
-mend_due('deadlines', function(call)
+apply_due('deadlines', function(call)
   expire(call)
   expired = expired + 1
 end)
-mend_due('approvals', function(call)
+apply_due('approvals', function(call)
   end_waiting(call, 'held', 'expired', { op = 'expire', actor = 'recovery', tool = fields(call, 'tool')[1] },
     'nobody approved it in time')
   approvals = approvals + 1
 end)
-mend_due('delayed', function(call)
+apply_due('delayed', function(call)
   local got = fields(call, 'queue', 'ikey')
   redis.call('ZREM', root .. 'delayed', call)
   push(call, got[1], got[2])

@@ -1,4 +1,4 @@
-"""What identifies a call: call key, fingerprint, idempotency key. Pure, versioned, and the same for ever.
+"""What identifies a call: call key, fingerprint, idempotency key. Pure, versioned, and the same forever.
 
 The call key says *which* request of the model this is; the fingerprint says *what* it asks for. Together they are the
 idempotency key. Schema-free: arguments count as decoded, before defaults, coercion and masking. Nothing here is
@@ -89,7 +89,7 @@ def fingerprint(tool: str, arguments: Any, key: bytes | None = None) -> str:
 
 
 def raw_fingerprint(tool: str, text: str, key: bytes | None = None) -> str:
-    """The fingerprint of a call whose argument text is no JSON object: over the text as it came."""
+    """The fingerprint of a call whose argument text is not a JSON object: over the text as it came."""
     return digest(VERSION, tool, "raw", text, key=key)
 
 

@@ -36,7 +36,7 @@ class Key:
 
     @property
     def id(self) -> str:
-        """A name for the key that gives nothing away; stored with each record."""
+        """An id of the key, from which the key cannot be guessed; stored with each record."""
         return self._derive("id").hex()[:8]
 
     @property
@@ -95,7 +95,7 @@ class Keyring:
         return (*keyed, fingerprint(tool, arguments))
 
     def raw_fingerprints(self, tool: str, text: str) -> tuple[str, ...]:
-        """The same for an argument text that is no JSON object."""
+        """The same for an argument text that is not a JSON object."""
         keyed = [raw_fingerprint(tool, text, key.for_fingerprints) for key in self.keys]
         return (*keyed, raw_fingerprint(tool, text))
 

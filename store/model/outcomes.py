@@ -184,7 +184,7 @@ class Outcome:
     @property
     def may_have_run(self) -> bool:
         """True where the store has lost writes, and the call may have run in those moments, whatever its attempts say;
-        a person has to compare. False once he has said what became of it."""
+        a person has to compare. False once the call is resolved."""
         return bool(self.marks.get("may_have_run"))
 
     @property

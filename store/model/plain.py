@@ -1,6 +1,7 @@
-"""What user code hands over, as the store can hold it: texts as UTF-8, values as JSON. Pure; nothing is ever refused.
+"""Turns values of user code into what the store can hold: texts as UTF-8, values as JSON. Pure; nothing is ever
+refused.
 
-Half of a surrogate pair becomes U+FFFD; NaN and infinities become the texts "NaN", "Infinity" and "-Infinity"; what
+A lone surrogate becomes U+FFFD; NaN and infinities become the texts "NaN", "Infinity" and "-Infinity"; what
 JSON has no form for becomes its `str`. Also: foreign text as people may be shown it.
 """
 
@@ -15,7 +16,7 @@ DEEPEST = 100
 """Levels of a plain value: the scripts of the store read JSON to a depth of 1,000, our own envelopes included."""
 
 # What moves the cursor, ends a line, turns the direction of what follows, or cannot be seen: C0, DEL and C1 controls,
-# line and paragraph separators, bidi controls, zero-width and other format marks, tags, halves of surrogate pairs.
+# line and paragraph separators, bidi controls, zero-width and other format marks, tags, lone surrogates.
 # The joiners U+200C and U+200D stay: words of several scripts, and emoji, are spelled with them.
 UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"

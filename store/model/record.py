@@ -157,7 +157,7 @@ class RecordFields:
     decided_by = _text("decide", "nobody has decided")
     decided_at = _time("decide", "nobody has decided")
     approved = _flag("decide", "nobody has approved this run")
-    no_repeat = _flag("decide", "nobody has said that it is no repeat")
+    no_repeat = _flag("decide", "nobody has said that it is not a repeat")
     # Its runs.
     attempt = _number("admission claim release settle")
     attempt_limit = _number("admission release retry", "forgotten", "taken")

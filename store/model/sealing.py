@@ -48,7 +48,7 @@ class Sealer:
         return self._sealed("arguments.", arguments).value
 
     def seal_result(self, value: Any, paths: Iterable[str], rest: _Change = lambda value: value) -> Any:
-        """The same for fields of a result; `rest` changes what is not sealed, and passes over what is no JSON."""
+        """The same for fields of a result; `rest` changes what is not sealed, and passes over what is not JSON."""
         for path in _outermost(paths):
             value = _change(value, path.split("."), partial(self._sealed, f"result.{path}"))
         return clear(rest(value))

@@ -1,8 +1,8 @@
 """Every spelling of a call's secrets, and texts and JSON values without them.
 
-Decides what counts as a secret in foreign words: the text whole or a long part of it, in any case, however blanks and
-line ends were folded, quoted, escaped or encoded. Scrub first, fold and cut afterwards: a part that a cut has left may
-be too short to be known. Pure.
+Decides what counts as a secret in a text that others wrote: the text whole or a long part of it, in any case, however
+blanks and line ends were folded, quoted, escaped or encoded. Scrub first, fold and cut afterwards: a part that a cut
+has left may be too short to be known. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which numbers are times that can be kept to. Pure.
+"""Checks times that are given as numbers. Pure.
 
 A time that is zero, negative, NaN, infinite or too short to be kept in milliseconds is refused where it is given: it
 would else be rounded to "at once", or to "no limit".
@@ -32,13 +32,13 @@ def seconds(name: str, given: object) -> float:
 
 
 def wait_limit(name: str, given: float | None) -> float | None:
-    """How long someone is ready to wait, in seconds: None for ever, 0 not at all.
+    """How long someone is ready to wait, in seconds: None forever, 0 not at all.
 
     Raises:
         ValueError: negative, NaN, infinite or no number.
     """
     if given is not None and not 0 <= _number(name, given, "seconds") <= LONGEST_S:
-        raise ValueError(f"{name} {given!r} is no time to wait; None waits for ever, 0 not at all")
+        raise ValueError(f"{name} {given!r} is not a time to wait; None waits forever, 0 not at all")
     return given
 
 
@@ -51,7 +51,7 @@ def milliseconds(name: str, given: object) -> int:
 
 def _number(name: str, given: object, unit: str) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not _is_finite(given):
-        raise ValueError(f"{name} {given!r} is no number of {unit}")
+        raise ValueError(f"{name} {given!r} is not a number of {unit}")
     return float(given)
 
 

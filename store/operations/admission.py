@@ -106,7 +106,7 @@ class Request:
         queue_limit: most calls that a queue may hold; 0 for no limit.
         tenant_queue_limit: most queued calls of the turn's tenant; 0 for no limit.
         entry: the inbox entry that asks, if one does.
-        specs_version: of the published specs by which the new calls were judged; None where it does not matter.
+        specs_version: of the published specs by which the new calls were validated; None where it does not matter.
         watermark: the highest fence that the harness has seen: a store that knows less is flagged before anything is
             stored, and what the store knows is noted here.
     """
@@ -176,9 +176,9 @@ def admit(
 ) -> Invocation[tuple[Outcome, ...] | None]:
     """Store the new calls of one turn, whole, in one atomic step; those that are stored already stay untouched.
 
-    None where the published specs are no longer those that the request names: nothing was stored; they are to be judged
-    again. When the reply is lost the step may or may not have happened; sent again under the same request id it answers
-    the same. Call keys and predecessors are the caller's to compute (`identity`).
+    None where the published specs are no longer those that the request names: nothing was stored; they are to be
+    validated again. When the reply is lost the step may or may not have happened; sent again under the same request id
+    it answers the same. Call keys and predecessors are the caller's to compute (`identity`).
 
     Raises (when run):
         StoreFull: a queue is at its limit, or Redis is near its memory limit; nothing was stored.

@@ -46,7 +46,7 @@ class Run:
         arguments: JSON text as admitted (encrypted where `secret`).
         deadline_at: ms of Redis time, None for none.
         claimed_at: ms of Redis time; with the deadline it gives the time left, whatever this machine's clock says.
-        approved: a person has decided that this run may be; that it is no repeat is another question.
+        approved: a person has decided that this run may be; that it is not a repeat is another question.
         key_id: of the key that sealed its secret fields.
         ran_before: an attempt before may have had its effect although the call is mutating: someone let it run again,
             or it was not mutating then.

@@ -1,4 +1,4 @@
-"""What a process has been told by the store, so that it notices a store that has lost writes.
+"""The highest fence that a process has seen, by which it notices a store that has lost writes.
 
 The store flags itself then, and holds mutating calls until a person accepts the loss. Workers, harnesses and inbox
 consumers each keep the highest fence; with nobody alive who has seen a higher one, nobody can notice.

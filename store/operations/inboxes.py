@@ -168,5 +168,6 @@ def quarantine(space: Namespace, entry: InboxEntry, reason: str) -> Invocation[b
 
 
 def forget_inbox(space: Namespace, tenants: Sequence[str], *, kept_ms: int) -> Invocation[int]:
-    """Take tenants off the list that have no inbox, or an empty one that got no entry for `kept_ms`; their number."""
+    """Remove tenants from the list that have no inbox, or an empty one that got no entry for `kept_ms`; their
+    number."""
     return invocation(space.root, ForgetInboxArgs(kept_ms=kept_ms, tenants=tenants), int)

@@ -1,4 +1,4 @@
-"""A conversation's journal: numbered entries, each written once. What is in them is the harness's matter."""
+"""A conversation's journal: numbered entries, each written once. Must not know what they contain."""
 
 from __future__ import annotations
 

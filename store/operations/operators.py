@@ -1,4 +1,4 @@
-"""What people may do to a call: cancel, approve, deny, resolve, retry. Also the word of a tool's reconcile.
+"""What people may do to a call: cancel, approve, deny, resolve, retry. Also the answer of a tool's reconcile.
 
 Each is a compare-and-set on the (state, fence) that was seen, with actor and reason for the history, and a request id
 whose answer is kept for a day: a repeated request is answered, not done again. Of two operators one wins, and the
@@ -23,7 +23,7 @@ from .script_arguments import Counted, arguments_of
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who says it, why, and under which request id; without one of the caller's each request gets its own."""
+    """Who decides, why, and under which request id; without one of the caller's each request gets its own."""
 
     actor: str
     reason: str = ""
@@ -44,7 +44,7 @@ class ExpectedArgs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The call as the operator saw it; the fence None means "whatever it is"."""
+    """The call as the operator saw it; the fence None means any."""
 
     call: str
     state: State | None = None
@@ -72,8 +72,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What came of it: ``verdict`` is one of the script's words; for ``changed`` the state and fence that are true
-    now; for ``decided`` who decided."""
+    """The result of an operation: ``verdict`` is the first word of the script's reply; for ``changed`` the state and
+    fence that are true now; for ``decided`` who decided."""
 
     verdict: str
     detail: str = ""
@@ -167,7 +167,7 @@ def approve(
     """Answer the question for which a call is held, so that it goes on; ``idempotency_key`` is the one that was shown.
 
     A call may have to be asked about twice: is it a repeat, and may it run? Each answer counts for one of these and
-    for one run, its automatic attempts included; a run that `retry` queues is another one, and is asked about anew.
+    for one run, its automatic attempts included; a run that `retry` queues is another one, and is asked about again.
 
     Args:
         shown: the answer counts for this question only; None for the one that is open now.
@@ -236,8 +236,9 @@ def resolve(
 def retry(
     space: Namespace, expected: Expected, by: Actor, *, operation: Operation = Operation.RETRY
 ) -> Invocation[Decision]:
-    """Queue a failed or unknown call again, on someone's word; attempts and deadline start anew. What was approved was
-    the run before: where its tool asks, a person is asked again; ``held`` says that he is asked at once."""
+    """Queue a failed or unknown call again, by an operator's decision; attempts and deadline start again. What was
+    approved was
+    the run before: where its tool asks, a person is asked again; ``held`` says that this person is asked at once."""
     args = RetryArgs(
         *expected.args,
         operation=operation,
@@ -250,7 +251,7 @@ def retry(
 
 
 def accept_call(space: Namespace, expected: Expected, by: Actor) -> Invocation[Decision]:
-    """Let one call run that is held since the store went back, on the word of someone who has compared: ``freed``. The
+    """Let one call run that is held since the store went back, after an operator has compared: ``freed``. The
     flag stands, and other calls stay held."""
     args = AcceptCallArgs(*expected.args, actor=by.actor, reason=by.reason, request_id=by.request_id)
     return invocation(space.root, args, _read)

@@ -1,4 +1,5 @@
-"""Reading what is stored: one call whole, a turn, a page of a state, the counters. Reads only, each at bounded cost."""
+"""Queries of what is stored: one whole call, a turn, a page of a state, the counters. Reads only, each at bounded
+cost."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ class Stats:
     """Counters and sizes, all of one moment.
 
     Attributes:
-        counts: ``admitted``, ``settled``, ``state:<state>``, ``tool:<state>:<tool>``; settled ones count for ever.
+        counts: ``admitted``, ``settled``, ``state:<state>``, ``tool:<state>:<tool>``; settled ones count forever.
             ``?`` stands for all tools that were never published.
         stored: calls in each state that are stored with their body.
         oldest_at: when the oldest call of a state entered it (ms), 0 for none.

@@ -1,8 +1,8 @@
-"""Mending what died, in bounded steps: expired leases, lost pointers, what time asks for, retention, reconciles.
+"""Recovery in bounded steps: expired leases, lost pointers, times that are due, retention, reconciles.
 
-Each function is one script and may run in every worker at once: a step takes a bounded number of calls, and what
-one sweep has mended another does not find. `sweep` is the round that a worker makes; it never blocks new calls for
-longer than one step.
+Each function is one script and may run in every worker at once: a step takes a bounded number of calls, and what one
+sweep has repaired another does not find. `sweep` is the round that a worker makes; it never blocks new calls for longer
+than one step.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .operation import Invocation, invocation
 from .script_arguments import Counted, Each, Flag, arguments_of, flag, repeated
 
 STEP = 100
-"""Calls that one step mends: about 5 ms of Redis time, so that a claim waits no longer than for one fsync."""
+"""Calls that one step repairs: about 5 ms of Redis time, so that a claim waits no longer than for one fsync."""
 DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class StepResult:
     """What one step did: words to counts, for logs and metrics. `more` says that another step has work to do."""
 
     counts: dict[str, int]
@@ -40,7 +40,7 @@ class Retention:
         tombstone_ms: counted from the same moment, when the call was settled.
 
     Raises:
-        ValueError: one of them is no time.
+        ValueError: one of them is not a time.
     """
 
     body_ms: int = 7 * DAY_MS
@@ -129,24 +129,24 @@ class ReconcileLaterArgs(NamedTuple):
     counts: Flag
 
 
-def reclaim(space: Namespace, worker: str, *, most: int = STEP) -> Invocation[Mended]:
+def reclaim(space: Namespace, worker: str, *, most: int = STEP) -> Invocation[StepResult]:
     """End leases that have run out; the tool's effect decides what becomes of the call. Where the server's clock went
-    back, or another server has taken over, every lease is given anew first (``leases_given_anew``)."""
+    back, or another server has taken over, every lease is granted again first (``leases_given_anew``)."""
 
-    def read(reply: list[int]) -> Mended:
+    def read(reply: list[int]) -> StepResult:
         counts = dict(zip(("requeued", "failed", "unknown", "cancelled"), reply, strict=False))
         if reply[5]:
             counts["leases_given_anew"] = reply[5]
-        return Mended(counts, reply[4] > 0)
+        return StepResult(counts, reply[4] > 0)
 
     return invocation(space.root, ReclaimArgs(most=most, worker=worker), read)
 
 
-def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = STEP) -> Invocation[Mended]:
+def repush(space: Namespace, queue: str, *, grace_ms: int = 5_000, most: int = STEP) -> Invocation[StepResult]:
     """Push pointers again that were lost between the queue and a claim, after two looks a grace apart."""
 
-    def read(reply: list[int]) -> Mended:
-        return Mended({"repushed": reply[0]}, reply[1] == 1)
+    def read(reply: list[int]) -> StepResult:
+        return StepResult({"repushed": reply[0]}, reply[1] == 1)
 
     return invocation(space.root, RepushArgs(queue=queue, grace_ms=grace_ms, most=most), read)
 
@@ -158,27 +158,29 @@ def adopt(
     queues: Sequence[str],
     keys: Sequence[str] = (),
     most: int = STEP,
-) -> Invocation[Mended]:
-    """Set calls going that were held for want of a worker with this (tool, version, other versions accepted), while
-    another one had taken them; ``*`` accepts all. Only those in `queues`, and of the sealed ones those that one of
-    `keys`, by id, opens: the others would come back at once."""
+) -> Invocation[StepResult]:
+    """Queue calls that were held because no worker had this (tool, version, other versions accepted); ``*`` accepts
+    all. Only those in `queues`, and of the sealed ones those that one of `keys`, by id, opens: the others would come
+    back at once."""
     serves = [ServedArgs(tool=tool, version=version, others=others) for tool, version, others in served]
     args = AdoptArgs(most=most, queues=queues, keys=keys, served=serves)
-    return invocation(space.root, args, lambda reply: Mended({"adopted": reply}, False))
+    return invocation(space.root, args, lambda reply: StepResult({"adopted": reply}, False))
 
 
-def tick(space: Namespace, *, most: int = STEP, enough_replicas: bool = True) -> Invocation[tuple[Mended, int | None]]:
-    """Do what time asks for; also the ms until the next delayed call, None for none. With `enough_replicas` mutating
-    calls that wait for them are set going."""
+def tick(
+    space: Namespace, *, most: int = STEP, enough_replicas: bool = True
+) -> Invocation[tuple[StepResult, int | None]]:
+    """Apply every time that is due: delayed calls, deadlines, approvals. Also gives the ms until the next delayed call,
+    None for none. With `enough_replicas`, mutating calls that wait for replicas are queued."""
 
-    def read(reply: list[int]) -> tuple[Mended, int | None]:
+    def read(reply: list[int]) -> tuple[StepResult, int | None]:
         counts = dict(zip(("available", "expired", "approvals_expired", "woken"), reply, strict=False))
-        return Mended(counts, max(counts.values()) >= most), None if reply[4] < 0 else reply[4]
+        return StepResult(counts, max(counts.values()) >= most), None if reply[4] < 0 else reply[4]
 
     return invocation(space.root, TickArgs(most=most, enough_replicas=flag(enough_replicas)), read)
 
 
-def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP) -> Invocation[Mended]:
+def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP) -> Invocation[StepResult]:
     """Retention of one settled state: bodies first, tombstones much later.
 
     Raises:
@@ -187,8 +189,8 @@ def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP)
     if state not in SETTLED:
         raise ValueError(f"{state} calls are open; they are never forgotten")
 
-    def read(reply: list[int]) -> Mended:
-        return Mended({"bodies_forgotten": reply[0], "tombstones_removed": reply[1]}, max(reply) >= most)
+    def read(reply: list[int]) -> StepResult:
+        return StepResult({"bodies_forgotten": reply[0], "tombstones_removed": reply[1]}, max(reply) >= most)
 
     args = ForgetArgs(state=state, body_ms=keep.body_of(state), tombstone_ms=keep.tombstone_ms, most=most)
     return invocation(space.root, args, read)
@@ -234,7 +236,7 @@ def reconcile(
 
 
 def reconcile_later(space: Namespace, call: str, *, wait_ms: int, heard: str, counts: bool = True) -> Invocation[bool]:
-    """A reconcile could not tell; ask again after a wait. Where it was too early to ask at all, it does not count and
+    """A reconcile gave no answer; ask again after a wait. Where it was too early to ask at all, it does not count and
     is no line of the history. False where the call is unknown no longer."""
     args = ReconcileLaterArgs(call=call, wait_ms=wait_ms, heard=heard, counts=flag(counts))
     return invocation(space.root, args, lambda reply: reply == 1)

@@ -1,4 +1,4 @@
-"""What a worker says about a call it has taken: claim, renew, declare, begin, settle, release, interrupt.
+"""The operations of a worker on a call: claim, renew, declare, begin, settle, release, interrupt.
 
 Each function is one atomic script on Redis time. All but claim are accepted while state and fence still match, even
 past the lease; none can overwrite what a successor, or an operator, has written.

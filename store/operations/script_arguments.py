@@ -105,7 +105,7 @@ def _field(where: str, name: str, hint: Any) -> tuple[str, Add | None]:
         declared = DECLARED[item]
         return f"{name}[{declared.header}]", partial(_add_each, declared)
     if not _is_scalar(item):
-        raise TypeError(f"{where}: {item} is no argument of a script; flag() makes one of a bool")
+        raise TypeError(f"{where}: {item} is not an argument of a script; flag() makes one of a bool")
     if mark == _COUNTED:
         return f"#{name}, {name}[]", _add_counted
     return (f"{name}[]", list.extend) if mark else (name, None)

@@ -1,1 +1,1 @@
-"""Judging arguments against a tool's JSON Schema, in counted steps."""
+"""Validates arguments against a tool's JSON Schema, in counted steps."""

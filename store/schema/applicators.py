@@ -29,7 +29,7 @@ def _for_all(rule: Rule) -> Rules:
 def _properties(node: Node, rule: dict[str, Any]) -> Rules:
     parts = {name: node.part(schema) for name, schema in rule.items()}
 
-    def judged(value: dict[str, Any], walk: Walk) -> bool:
+    def check(value: dict[str, Any], walk: Walk) -> bool:
         walk.spend(len(parts))
         fit = True
         for name, part in parts.items():
@@ -41,20 +41,20 @@ def _properties(node: Node, rule: dict[str, Any]) -> Rules:
                     return False
         return fit
 
-    return {dict: judged}
+    return {dict: check}
 
 
 def _pattern_properties(node: Node, rule: dict[str, Any]) -> Rules:
     parts = [(Pattern(text), node.part(schema)) for text, schema in rule.items()]
 
-    def judged(value: dict[str, Any], walk: Walk) -> bool:
+    def check(value: dict[str, Any], walk: Walk) -> bool:
         fit = True
         for pattern, part in parts:
             named = [(name, inner) for name, inner in value.items() if _matches(pattern, name, walk)]
             fit = walk.each(named, part) and fit
         return fit
 
-    return {dict: judged}
+    return {dict: check}
 
 
 def _matches(pattern: Pattern, name: str, walk: Walk) -> bool:
@@ -67,7 +67,7 @@ def _additional_properties(node: Node, rule: Any) -> Rules:
     known = node.schema.get("properties", {})
     patterns = [Pattern(text) for text in node.schema.get("patternProperties", {})]
 
-    def judged(value: dict[str, Any], walk: Walk) -> bool:
+    def check(value: dict[str, Any], walk: Walk) -> bool:
         walk.spend(len(value))
         extra = [name for name in value if name not in known]
         if patterns:
@@ -76,25 +76,25 @@ def _additional_properties(node: Node, rule: Any) -> Rules:
             return not extra or walk.fails("additionalProperties", rule, node.schema, value)
         return walk.each([(name, value[name]) for name in extra], part)
 
-    return {dict: judged}
+    return {dict: check}
 
 
 def _property_names(node: Node, rule: Any) -> Rules:
     part = node.part(rule)
 
-    def judged(value: dict[str, Any], walk: Walk) -> bool:
+    def check(value: dict[str, Any], walk: Walk) -> bool:
         fit = True
         for name in value:
             fit = part.test(name, walk) and fit
         return fit
 
-    return {dict: judged}
+    return {dict: check}
 
 
 def _dependent_schemas(node: Node, rule: dict[str, Any]) -> Rules:
     parts = {name: node.part(schema) for name, schema in rule.items()}
 
-    def judged(value: dict[str, Any], walk: Walk) -> bool:
+    def check(value: dict[str, Any], walk: Walk) -> bool:
         walk.spend(len(parts))
         fit = True
         for name, part in parts.items():
@@ -102,14 +102,14 @@ def _dependent_schemas(node: Node, rule: dict[str, Any]) -> Rules:
                 fit = part.test(value, walk) and fit
         return fit
 
-    return {dict: judged}
+    return {dict: check}
 
 
 def _items(node: Node, rule: Any) -> Rules:
     part = node.part(rule)
     start = len(node.schema.get("prefixItems", ()))
 
-    def judged(value: list[Any], walk: Walk) -> bool:
+    def check(value: list[Any], walk: Walk) -> bool:
         if len(value) <= start:
             return True
         if rule is False:
@@ -120,19 +120,19 @@ def _items(node: Node, rule: Any) -> Rules:
             return True
         return walk.each(enumerate(rest, start), part)
 
-    return {list: judged}
+    return {list: check}
 
 
 def _prefix_items(node: Node, rule: list[Any]) -> Rules:
     parts = [node.part(schema) for schema in rule]
 
-    def judged(value: list[Any], walk: Walk) -> bool:
+    def check(value: list[Any], walk: Walk) -> bool:
         fit = True
         for index, (item, part) in enumerate(zip(value, parts, strict=False)):
             fit = walk.each(((index, item),), part) and fit
         return fit
 
-    return {list: judged}
+    return {list: check}
 
 
 def _contains(node: Node, rule: Any) -> Rules:
@@ -140,7 +140,7 @@ def _contains(node: Node, rule: Any) -> Rules:
     least = node.schema.get("minContains", 1)
     most = node.schema.get("maxContains")
 
-    def judged(value: list[Any], walk: Walk) -> bool:
+    def check(value: list[Any], walk: Walk) -> bool:
         count = 0
         for item in value:
             count += walk.fits(part, item)
@@ -151,13 +151,13 @@ def _contains(node: Node, rule: Any) -> Rules:
         keyword = "minContains" if count else "contains"
         return walk.fails(keyword, least if count else rule, node.schema, value)
 
-    return {list: judged}
+    return {list: check}
 
 
 def _all_of(node: Node, rule: list[Any]) -> Rules:
     parts = [node.part(schema) for schema in rule]
 
-    def judged(value: Any, walk: Walk) -> bool:
+    def check(value: Any, walk: Walk) -> bool:
         fit = True
         for part in parts:
             fit = part.test(value, walk) and fit
@@ -165,7 +165,7 @@ def _all_of(node: Node, rule: list[Any]) -> Rules:
                 return False
         return fit
 
-    return _for_all(judged)
+    return _for_all(check)
 
 
 def _any_of(node: Node, rule: list[Any]) -> Rules:
@@ -190,17 +190,17 @@ def _if(node: Node, rule: Any) -> Rules:
     then = node.part(schema["then"]) if "then" in schema else None
     otherwise = node.part(schema["else"]) if "else" in schema else None
 
-    def judged(value: Any, walk: Walk) -> bool:
+    def check(value: Any, walk: Walk) -> bool:
         chosen = then if walk.fits(asked, value) else otherwise
         return chosen is None or chosen.test(value, walk)
 
-    return _for_all(judged)
+    return _for_all(check)
 
 
 def _ref(node: Node, rule: str) -> Rules:
     kept: list[Node] = []
 
-    def judged(value: Any, walk: Walk) -> bool:
+    def check(value: Any, walk: Walk) -> bool:
         if kept:
             return kept[0].test(value, walk)
         walk.spend(LOOKUP_STEPS)
@@ -209,7 +209,7 @@ def _ref(node: Node, rule: str) -> Rules:
             kept.append(found)
         return found.test(value, walk)
 
-    return _for_all(judged)
+    return _for_all(check)
 
 
 def _unevaluated_items(node: Node, rule: Any) -> Rules:

@@ -23,7 +23,7 @@ LOOKUP_STEPS = 20
 
 
 class Other:
-    """The type of what is no JSON value; only rules for all values look at it."""
+    """The type of what is not a JSON value; only rules for all values look at it."""
 
 
 TYPES: tuple[type, ...] = (str, int, float, bool, type(None), list, dict, Other)
@@ -42,7 +42,7 @@ class TooDeep(Exception):  # an answer, not an error
 
 
 class NoSchema(Exception):
-    """A reference leads to a place that is no schema."""
+    """A reference leads to a place that is not a schema."""
 
 
 class Enough(Exception):  # an answer, not an error
@@ -66,7 +66,7 @@ class SchemaFault:
 
 
 class Walk:
-    """One judgement on its way.
+    """One running validation.
 
     Attributes:
         left: steps that may still be taken.
@@ -129,7 +129,7 @@ class Node:
 
         Raises:
             TooCostly, TooDeep, RecursionError, Enough: the walk ended before there was a verdict.
-            Unresolvable, NoSchema, PatternRefused: the schema cannot judge.
+            Unresolvable, NoSchema, PatternRefused: the schema cannot be used.
         """
         table = self._table or self._ready()
         rules = table.get(type(value))

@@ -1,4 +1,5 @@
-"""Numbers and equality as JSON means them: 1 and 1.0 are the same, true is no number, a decimal is what its text says.
+"""Numbers and equality as JSON means them: 1 and 1.0 are the same, true is not a number, a decimal is what its text
+says.
 
 A float stands for the shortest decimal text that gives it back, which is what was written in all but odd cases.
 """
@@ -91,4 +92,4 @@ def _write(value: Any, put: Callable[[str], None], spend: Spend) -> None:
                 _write(value[name], put, spend)
             put("}")
         case _:
-            raise TypeError(f"{type(value).__name__} is no JSON")
+            raise TypeError(f"{type(value).__name__} is not JSON")

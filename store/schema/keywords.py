@@ -24,10 +24,10 @@ _NAMED: dict[str, tuple[type, ...]] = {
 def failing(node: Node, keyword: str, rule: Any, holds: Callable[[Any, Walk], bool]) -> Rule:
     """The rule that notes a fault where the condition does not hold."""
 
-    def judged(value: Any, walk: Walk) -> bool:
+    def check(value: Any, walk: Walk) -> bool:
         return holds(value, walk) or walk.fails(keyword, rule, node.schema, value)
 
-    return judged
+    return check
 
 
 def _type(node: Node, rule: Any) -> Rules:
@@ -42,13 +42,13 @@ def _type(node: Node, rule: Any) -> Rules:
 
 def _numbers(node: Node, keyword: str, rule: Any, compare: Callable[[Any, Any], bool]) -> Rules:
     bound = exact(rule)
-    judged = failing(node, keyword, rule, lambda value, walk: compare(exact(value), bound))
-    return {int: judged, float: judged}
+    check = failing(node, keyword, rule, lambda value, walk: compare(exact(value), bound))
+    return {int: check, float: check}
 
 
 def _multiple_of(node: Node, rule: Any) -> Rules:
-    judged = failing(node, "multipleOf", rule, lambda value, walk: is_multiple(value, rule, walk.spend))
-    return {int: judged, float: judged}
+    check = failing(node, "multipleOf", rule, lambda value, walk: is_multiple(value, rule, walk.spend))
+    return {int: check, float: check}
 
 
 def _size(kind: type, keyword: str, compare: Callable[[Any, Any], bool]) -> Callable[[Node, Any], Rules]:

@@ -13,7 +13,7 @@ from typing import Any
 PATTERN_MEMORY = 4 * 2**20
 """Bytes for one compiled pattern. RE2 takes a quarter of two thirds for the program: at most 43,000 instructions."""
 MATCH_UNITS_PER_STEP = 256
-"""Instructions times characters that count as one step of judging: RE2 needs 3.5 ns for each at worst, as a rule far
+"""Instructions times characters that count as one step of validation: RE2 needs 3.5 ns for each at worst, as a rule far
 less."""
 # White space and line ends as ECMA-262 has them; RE2's \s knows ASCII alone, and its full stop only \n.
 _SPACE = r"\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
@@ -69,7 +69,7 @@ class Pattern:
         """Whether it matches anywhere in the text."""
         try:
             return self._compiled.search(text) is not None
-        except UnicodeEncodeError:  # half of a surrogate pair: for RE2 it is what UTF-8 readers make of it
+        except UnicodeEncodeError:  # a lone surrogate: for RE2 it is what UTF-8 readers make of it
             shown = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             return self._compiled.search(shown) is not None
 

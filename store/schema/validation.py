@@ -1,7 +1,7 @@
 """Do the arguments fit the tool's schema? JSON Schema 2020-12, strict: nothing is coerced, defaults are not filled in.
 
-What takes few steps is judged where it is asked; what takes more, in a child process that can be killed. Beyond a
-fixed number of steps the arguments are refused. Anything that goes wrong in here is a refusal, never an exception.
+Validation of few steps runs in the caller's thread; one of more steps, in a child process that can be killed. Beyond a
+fixed number of steps the arguments are refused. Any error during validation is a refusal, never an exception.
 """
 
 from __future__ import annotations
@@ -24,11 +24,17 @@ from referencing.jsonschema import DRAFT202012
 from ..model.outcomes import Failure
 from .engine import TooCostly, TooDeep
 from .patterns import Pattern, PatternRefused
-from .verdict import STEPS, is_endless, judge, too_costly
+from .verdict import STEPS, is_endless, too_costly, validate_in_steps
 
 __all__ = [
-    "Heavy", "check_schema", "find_foreign_reference", "find_multiplying_choice", "find_unbounded_pattern",
-    "is_endless", "judge_here", "validate",
+    "Heavy",
+    "check_schema",
+    "find_foreign_reference",
+    "find_multiplying_choice",
+    "find_unbounded_pattern",
+    "is_endless",
+    "validate",
+    "validate_here",
 ]  # fmt: skip
 
 STEPS_HERE = 200_000
@@ -44,9 +50,9 @@ log = logging.getLogger("toolonce.validation")
 
 def check_schema(schema: dict[str, Any]) -> str | None:
     """What is wrong with a schema of ours, in one line; None where it is fine."""
-    from jsonschema import Draft202012Validator  # at registration only: who judges does without it
+    from jsonschema import Draft202012Validator  # at registration only: validation does without it
 
-    # Without formats: Python would judge the patterns, which are `find_unbounded_pattern`'s.
+    # Without formats: Python would validate the patterns, which are `find_unbounded_pattern`'s.
     for error in Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema):
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
         return f"${''.join(steps)}: {error.message}"
@@ -91,21 +97,21 @@ def validate(schema: dict[str, Any], arguments: Any) -> Failure | None:
     Codes: ``invalid_arguments``; ``too_costly`` where there is no verdict within `STEPS` steps. The failure's details
     hold ``errors``: a list of ``path`` (``$.a[0].b``), ``expected`` and the schema's keyword.
     """
-    verdict = judge_here(schema, arguments)
+    verdict = validate_here(schema, arguments)
     return verdict.run() if isinstance(verdict, Heavy) else verdict
 
 
-def judge_here(schema: dict[str, Any], arguments: Any) -> Failure | Heavy | None:
+def validate_here(schema: dict[str, Any], arguments: Any) -> Failure | Heavy | None:
     """The same without a wait: what takes more than `STEPS_HERE` steps comes back as work to be done elsewhere."""
     try:
-        return judge(schema, arguments, STEPS_HERE)
+        return validate_in_steps(schema, arguments, STEPS_HERE)
     except (TooCostly, TooDeep, RecursionError):
         return Heavy(schema, arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Heavy:
-    """A judgement that is left to a child process."""
+    """A validation that is left to a child process."""
 
     schema: dict[str, Any]
     arguments: Any
@@ -139,9 +145,9 @@ class Heavy:
         return Failure(**found) if found else None
 
     def _here(self, why: str) -> Failure | None:
-        log.warning("no process to judge large arguments in, so they are judged here: %s", why)
+        log.warning("no process to validate large arguments in, so they are validated here: %s", why)
         try:
-            return judge(self.schema, self.arguments, STEPS)
+            return validate_in_steps(self.schema, self.arguments, STEPS)
         except (TooCostly, TooDeep, RecursionError):
             return too_costly()
 
@@ -151,7 +157,7 @@ class _ValidationChildren:
 
     def __init__(self) -> None:
         self.free = threading.BoundedSemaphore(_AT_ONCE)
-        self.waiting = ThreadPoolExecutor(_AT_ONCE, "toolonce-judging")
+        self.waiting = ThreadPoolExecutor(_AT_ONCE, "toolonce-validation")
 
 
 _CHILDREN = _ValidationChildren()

@@ -1,4 +1,4 @@
-"""One judgement under a bound of steps, and the words for what is wrong; in a child process the same over a pipe.
+"""One validation with a limit of steps, and the messages for what is wrong; also in a child process, over a pipe.
 
 Messages name the place and what was expected, so that a model can correct itself; they never repeat values, which
 may be secret. Nothing is ever fetched: a schema is what it holds, and what the specifications of JSON Schema hold.
@@ -21,11 +21,11 @@ from .engine import FAULTS_KEPT, Engine, Enough, NoSchema, SchemaFault, TooCostl
 from .patterns import PatternRefused
 
 STEPS = 4_000_000
-"""Most steps of one judgement. 1 MB of numbers under a plain schema takes a quarter to a half of them."""
+"""Most steps of one validation. 1 MB of numbers under a plain schema takes a quarter to a half of them."""
 ERRORS_TOLD = 5
-"""More would not help a model to mend its call."""
+"""More would not help a model to correct its call."""
 CHILD_MEMORY = 2 * 2**30
-"""Bytes of address space of a child that judges."""
+"""Bytes of address space of a child that validates."""
 CHILD_CPU_S = 30
 """CPU seconds after which the kernel ends a child whose parent is gone."""
 _CHILD_FRAMES = 30_000
@@ -34,7 +34,7 @@ _ENGINES: dict[int, Engine] = {}
 _ENGINES_KEPT = 512
 
 
-def judge(schema: dict[str, Any], arguments: Any, steps: int) -> Failure | None:
+def validate_in_steps(schema: dict[str, Any], arguments: Any, steps: int) -> Failure | None:
     """The refusal for arguments that do not fit, None where they fit; at most twice `steps` are taken.
 
     Raises:
@@ -56,7 +56,7 @@ def too_costly(steps: int = STEPS) -> Failure:
     """The refusal of arguments that would take more steps than are allowed."""
     return Failure(
         "too_costly",
-        "the arguments cannot be judged by the tool's schema: they are too large for it, or nested too deeply "
+        "the arguments cannot be validated by the tool's schema: they are too large for it, or nested too deeply "
         f"(more than {steps:,} steps); send less at once",
         {"errors": [], "steps": steps},
     )
@@ -87,7 +87,7 @@ def serve() -> None:
     sys.setrecursionlimit(_CHILD_FRAMES)
     try:
         asked = json.loads(sys.stdin.buffer.read())
-        failure = judge(asked["schema"], asked["arguments"], STEPS)
+        failure = validate_in_steps(asked["schema"], asked["arguments"], STEPS)
     except (TooCostly, TooDeep, RecursionError, MemoryError):
         failure = too_costly()
     sys.stdout.write(json.dumps(asdict(failure) if failure else None))
@@ -128,12 +128,12 @@ def _not_judged(error: Exception) -> Failure:
         case Unresolvable():  # published by an earlier release, which did not look for such
             why = f"the tool's schema refers to {error.ref!r}, which it does not hold"
         case NoSchema():
-            why = "the tool's schema refers to what is no schema"
+            why = "the tool's schema refers to what is not a schema"
         case PatternRefused():
             why = f"a pattern of the tool's schema {error}"
         case _:  # its text may hold the arguments
             why = f"{type(error).__name__} while they were held against the tool's schema"
-    return Failure("invalid_arguments", f"the arguments cannot be judged: {why}", {"errors": []})
+    return Failure("invalid_arguments", f"the arguments cannot be validated: {why}", {"errors": []})
 
 
 def _place(fault: SchemaFault) -> str:

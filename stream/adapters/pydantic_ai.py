@@ -65,7 +65,7 @@ class ToolonceToolset(AbstractToolset[AgentDepsT]):
 
     Args:
         client: with the scope of this conversation.
-        wait_s: seconds to wait for a call; then the model is told that it still runs. None waits for ever.
+        wait_s: seconds to wait for a call; then the model is told that it still runs. None waits forever.
         tools: only these tools; None for all published ones.
     """
 

@@ -44,7 +44,7 @@ class Terms:
 
     Attributes:
         locale: the language of messages for the user.
-        wait_s: seconds to wait for calls before the answer is "still running"; None waits for ever.
+        wait_s: seconds to wait for calls before the answer is "still running"; None waits forever.
         turns: most turns for one question, so that a model that repeats itself is stopped.
         max_tokens: the limit of output tokens in your requests, as for `TurnDecoder`.
         trust_done: the server never sends a finish reason, as for `TurnDecoder`; ``openai-chat`` only.

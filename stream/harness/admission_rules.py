@@ -18,7 +18,7 @@ from ...store.model.outcomes import Failure
 from ...store.model.sealing import Sealer, clear
 from ...store.model.specs import Published, ToolSpec
 from ...store.operations.admission import Identified, NewCall
-from ...store.schema.validation import Heavy, judge_here
+from ...store.schema.validation import Heavy, validate_here
 from ..turns.turn import RejectedCall, ToolCall
 from ..wire.arguments import check_held, storable
 
@@ -154,7 +154,7 @@ class AdmissionRules:
             return Failure("unknown_tool", words, {"tools": known})
         if spec.secret and self.came_clear:
             return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")
-        return judge_here(spec.schema, arguments)
+        return validate_here(spec.schema, arguments)
 
     def _stored_arguments(self, call: RequestedCall, spec: ToolSpec | None, arguments: Any, *, is_refused: bool) -> str:
         if call.rejected:

@@ -147,7 +147,7 @@ class Batch(BatchView):
         A timeout is not an error: the calls go on, and `Client.batch(turn_id)` finds them later, in any process.
 
         Args:
-            timeout: seconds; None waits for ever, 0 not at all.
+            timeout: seconds; None waits forever, 0 not at all.
             durable: also ask the replicas, for up to a second: each outcome then says whether a failover can lose it
                 (`Outcome.is_durable`). Needs one more write and two more round trips.
 

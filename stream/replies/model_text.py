@@ -24,7 +24,7 @@ _REFUSALS: dict[str, tuple[str, str]] = {
     "not_an_object": (f"The arguments for {{tool}} were not a JSON object. {_NOTHING_RAN}", _CORRECT),
     "duplicate_key": (f"The arguments for {{tool}} name one member twice. {_NOTHING_RAN}", _CORRECT),
     "non_finite": (f"The arguments for {{tool}} hold a number that is not finite. {_NOTHING_RAN}", _CORRECT),
-    "lone_surrogate": (f"The arguments for {{tool}} hold half of a surrogate pair. {_NOTHING_RAN}", _CORRECT),
+    "lone_surrogate": (f"The arguments for {{tool}} hold a lone surrogate. {_NOTHING_RAN}", _CORRECT),
     "too_deep": (f"The arguments for {{tool}} are nested too deeply. {_NOTHING_RAN}", _CORRECT),
     "too_large": (f"The arguments for {{tool}} are too large. {_NOTHING_RAN}", _CORRECT),
     "too_costly": (

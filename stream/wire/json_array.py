@@ -39,9 +39,9 @@ _BETWEEN: dict[str, dict[bytes, str]] = {
 }
 _WRONG = {
     "start": "no JSON array",
-    "first": "an array element that is no object",
+    "first": "an array element that is not an object",
     "after": "array elements without a comma between them",
-    "next": "an array element that is no object",
+    "next": "an array element that is not an object",
     "closed": "something after the closing bracket of the array",
 }
 

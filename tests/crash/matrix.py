@@ -37,7 +37,7 @@ behind; RQ's registries counted right; admitted = settled + open; and a repeated
 - `begins` is a mutating tool that says `call.begin()` before its effect; `reconcile` one that can be reconciled.
 - At `before_begin` every tool said `call.begin()`; only the one that has declared it is believed to have done nothing
   before. At `before_admit` and `after_admit_reply_lost` it is the harness that dies, and another repeats its turn.
-- In `in_recovery` a first worker had died behind the effect; what is listed happened to the one that was mending it.
+- In `in_recovery` a first worker had died behind the effect; what is listed happened to the one that was recovering it.
 """
 
 

@@ -37,7 +37,7 @@ def long_text(size: int) -> str:
 
 @tools.tool(effect="mutating")
 def odd(what: str) -> Any:
-    """Return what is no JSON."""
+    """Return what is not JSON."""
     entered.append(what)
     loop: list[Any] = []
     loop.append(loop)

@@ -101,13 +101,13 @@ def test_a_harness_that_is_killed_at_each_step_in_turn_goes_on_and_has_one_effec
     site: Site, provider: ProviderServer, dialect: Dialect
 ) -> None:
     first, answer = script(dialect, CALLS, "All done.")
-    # A turn that died with the harness is asked for again: the model says it anew, under new ids.
+    # A turn that died with the harness is asked for again: the model says it again, under new ids.
     renamed: list[tuple[str, str, dict[str, Any]]] = [
         ("put", "n1", {"what": "one"}),
         ("echo", "n2", {"value": [1, "é"]}),
     ]
-    anew = stream(dialect, "turn-new", renamed)
-    provider.script.extend([first, anew, answer, answer])
+    again = stream(dialect, "turn-new", renamed)
+    provider.script.extend([first, again, answer, answer])
     with site.worker():
         for step in STEPS:
             with harness(site, provider, dialect, **{KILL: step}) as dying:

@@ -114,7 +114,7 @@ class Executor:
             self._close(attempt.session, refuse(Failure("denied", f"{not_run}: {UNCHECKED} in time")), sends)
 
         said, in_time = self._in_thread.within(attempt, ask, give_up) if rules.hooks else (ask(), True)
-        if not in_time:  # a hook that hangs holds no slot and no call for ever
+        if not in_time:  # a hook that hangs holds no slot and no call forever
             raise Abandoned
         match said:
             case Allow():

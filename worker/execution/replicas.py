@@ -181,8 +181,8 @@ class Replicas(ThreadService):
             self._pause_s = min(_LATEST_S, 2 * self._pause_s) if waits else _COUNT_EVERY_S
 
     def _look(self, *, first: bool = False) -> None:
-        """Count them, and ask whether enough are back where too few were. A link that heard too few is opened anew: the
-        next time Sentinel may name another primary.
+        """Count them, and ask whether enough are back where too few were. A link that heard too few is opened again:
+        the next time Sentinel may name another primary.
 
         Raises:
             StoreError: the store cannot be asked.

@@ -74,7 +74,7 @@ class RunSession:
         lease: the lease that is renewed while this run is at work.
         secrets: what must not turn up in a progress message; known once the arguments are read.
         durable: enough replicas have the claim, or it needs none.
-        is_remembered: no failover may forget the claim; else its fence is no proof of anything.
+        is_remembered: no failover may forget the claim; else its fence is not proof of anything.
         begun: the effect may have started. True also where `begin` was sent and its answer never came.
     """
 

@@ -1,7 +1,7 @@
 """Which process is this, and is another one known to be gone? Only what the kernel says for certain counts.
 
 A process is told by boot, process namespace, number and start time: a number alone is given out again. Another host's
-process, or one of another container, cannot be judged from here: it is not known to be gone. Linux only; elsewhere no
+process, or one of another container, cannot be observed from here: it is not known to be gone. Linux only; elsewhere no
 process is known to be gone but one that said so itself.
 """
 

@@ -1,5 +1,5 @@
-"""Mending what died, as one thread of every worker: the store's recovery steps, retention, and calls held for want of
-a worker like this one.
+"""Recovery as one thread of every worker: the store's recovery steps, retention, and calls held until a worker has
+their tool.
 
 Decides how often; each step is one bounded script, and any number of workers may do so at once. Nothing in RQ's own
 state is looked at.
@@ -18,7 +18,7 @@ from ...store.connections.memory_watermark import read_memory, watermark
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreError, StoreFull
 from ...store.model.states import SETTLED
-from ...store.operations.recovery import Mended, Retention, adopt, forget, steps
+from ...store.operations.recovery import Retention, StepResult, adopt, forget, steps
 from ..execution.service import ThreadService
 from ..tools.tool import Tool
 from .fence_watermark import ConfirmedWatermark
@@ -33,8 +33,8 @@ _REPEATS = 20
 
 @dataclass(frozen=True, slots=True)
 class ServedBy:
-    """What one worker serves: its name, its queues and tools, and the ids of the keys that it holds. Held calls are set
-    going for it only while it `has_room` for one."""
+    """What one worker serves: its name, its queues and tools, and the ids of the keys that it holds. Held calls are
+    queued for it only while it `has_room` for one."""
 
     worker: str
     queues: Sequence[str]
@@ -70,15 +70,15 @@ class Maintenance(ThreadService):
         self._next_at = 0.0
 
     def nudge(self, delay_ms: int) -> None:
-        """Something is due then: look no later."""
+        """Something is due at this time: run the next round no later."""
         at = time.monotonic() + delay_ms / 1000
         if at < self._next_at:
             self._next_at = at
             self._bell.set()
 
     def once(self, *, enough_replicas: bool = True) -> int | None:
-        """One round of recovery; ms until a delayed call is due, None for none. With `enough_replicas` mutating calls
-        that wait for them are set going.
+        """One round of recovery; ms until a delayed call is due, None for none. With `enough_replicas`, mutating calls
+        that wait for replicas are queued.
 
         Raises:
             StoreError: the store could not be asked.
@@ -88,9 +88,9 @@ class Maintenance(ThreadService):
         for step in steps(space, self._queues, self._worker, grace_ms=self._grace_ms, enough_replicas=enough):
             reach("in_recovery")
             for _ in range(_REPEATS):
-                mended, due = _read(self._connection.run(step))
-                _report(mended)
-                if not mended.more:
+                step_result, due = _read(self._connection.run(step))
+                _report(step_result)
+                if not step_result.more:
                     break
         return due
 
@@ -125,7 +125,7 @@ class Maintenance(ThreadService):
             _LOG.warning("admission %s: memory %d of %d bytes", "stops" if full else "goes on", *astuple(memory))
 
     def _wait(self) -> bool:
-        """Until the next round; False where there is none any more."""
+        """Wait for the next round; False where there is none any more."""
         while not self._ended and (pause := self._next_at - time.monotonic()) > 0:
             self._bell.wait(pause)
             self._bell.clear()
@@ -138,28 +138,30 @@ class Maintenance(ThreadService):
             return
         try:
             ours = adopt(self._connection.space, self._served, queues=self._queues, keys=self._keys)
-            mended = self._connection.run(ours)
+            step_result = self._connection.run(ours)
         except StoreFull:
-            return  # nothing new is set going while there is no memory
-        _report(mended)
-        if mended.counts["adopted"]:
+            return  # nothing new is queued while there is no memory
+        _report(step_result)
+        if step_result.counts["adopted"]:
             self.nudge(_ADOPTED_AGAIN_MS)
 
     def _forget(self) -> None:
         for state in SETTLED:
             while not self._ended:
-                mended = self._connection.run(forget(self._connection.space, state, self._retention))
-                _report(mended)
-                if not mended.more:
+                step_result = self._connection.run(forget(self._connection.space, state, self._retention))
+                _report(step_result)
+                if not step_result.more:
                     break
 
 
-def _read(answer: Any) -> tuple[Mended, int | None]:
+def _read(answer: Any) -> tuple[StepResult, int | None]:
     """A step's answer; `tick` alone also says when it is needed next."""
     return answer if isinstance(answer, tuple) else (answer, None)
 
 
-def _report(mended: Mended) -> None:
-    done = {word: count for word, count in mended.counts.items() if count and word not in {"suspected", "available"}}
+def _report(step_result: StepResult) -> None:
+    done = {
+        word: count for word, count in step_result.counts.items() if count and word not in {"suspected", "available"}
+    }
     if done:
         _LOG.info("recovery: %s", ", ".join(f"{count} {word}" for word, count in done.items()))

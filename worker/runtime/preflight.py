@@ -77,7 +77,7 @@ def _doubts(registry: Registry, options: Timing) -> list[str]:
     doubts = []
     if limits and (longest := max(limits, key=lambda name: limits[name] or float("inf"))):
         seconds = limits[longest] / 1000
-        length = f"{seconds:g} s" if seconds else "for ever"
+        length = f"{seconds:g} s" if seconds else "forever"
         if not seconds or seconds > options.grace_s:
             doubts.append(
                 f"stopping waits {options.grace_s:g} s, but {longest} may run {length}: calls that a stop cuts off "

@@ -60,7 +60,7 @@ class Options:
     Attributes:
         queues: served queues; () for all queues of the registry's tools.
         concurrency: slots, and so most handlers at once in this process.
-        lease_ms: how long the store waits for a sign of life of a run; a dead worker is noticed after it.
+        lease_ms: how long the store waits for a heartbeat of a run; a dead worker is noticed after it.
         grace_s: from the first signal until running calls are given up. Keep it below the supervisor's own.
         keep_s: how long a result is kept while the store cannot be written.
         abandoned_limit: threads that overran before the worker drains and exits for its supervisor.
@@ -92,7 +92,7 @@ class Options:
 
 def run_worker(connection: Connection, registry: Registry, options: Options | None = None) -> int:
     """Work until told to stop; call it in the main thread of a process. Returns the exit code: 0, or 1 where too many
-    threads were given up and the worker should be started anew.
+    threads were given up and the worker should be started again.
 
     Raises:
         StoreUnsafe: the server would break the guarantees at this durability.
@@ -197,7 +197,7 @@ class Process:
                 self._drain(signals)
                 return 0
             if self._processes.broken or self._counters.abandoned >= self._options.abandoned_limit:
-                _LOG.error("worn out (%d threads given up); draining, to be started anew", self._counters.abandoned)
+                _LOG.error("worn out (%d threads given up); draining, to be started again", self._counters.abandoned)
                 self._drain(signals)
                 return 1
         return 0

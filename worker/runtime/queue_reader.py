@@ -83,7 +83,7 @@ class QueueReader:
     def _throw_away(self, entry: bytes, taken: str, link: Link) -> None:
         link.command("LREM", taken, 1, entry)
         self._counters.refused_jobs += 1
-        _LOG.warning("refused a queue entry that is no call of ours: %.100r", entry)
+        _LOG.warning("refused a queue entry that is not a call of ours: %.100r", entry)
 
 
 class QueueCursor:
@@ -112,7 +112,7 @@ class QueueCursor:
         return None
 
     def _move(self, *, found: bool) -> None:
-        """Stay where there is work, but not for ever away from home; else look at the next queue."""
+        """Stay where there is work, but not forever away from home; else look at the next queue."""
         self._in_a_row = self._in_a_row + 1 if found and self._place != self._home else 0
         if not found:
             self._place = (self._place + 1) % len(self._reader.queues)

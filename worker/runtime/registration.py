@@ -31,7 +31,7 @@ from .worker_status import FIELD, LISTED_S, Report
 
 _LOG = logging.getLogger("toolonce.worker")
 BEAT_S = 1.0
-"""What is shown is at most this old; nothing is written while nothing changes, but for a sign of life."""
+"""What is shown is at most this old; nothing is written while nothing changes, but for a heartbeat."""
 SIGN_OF_LIFE_S = 5.0
 """How often a worker in which nothing changes tells that it lives; three that fail to come make it silent."""
 RQ_SPARE_S = 60
@@ -190,7 +190,7 @@ def _listen_again(error: BaseException, *_: Any) -> None:
 
 
 class Registration(ThreadService):
-    """The service that is listed in RQ: it signs on, beats (at once when something changed, else as a sign of life)
+    """The service that is listed in RQ: it signs on, beats (at once when something changed, else as a heartbeat)
     and signs off.
 
     Args:

@@ -17,7 +17,7 @@ from ...store.connections.connection import Connection
 
 FIELD = "toolonce"
 LISTED_S = 105
-"""How long a worker stays listed after its last sign of life; what is left of it tells the age, by Redis time."""
+"""How long a worker stays listed after its last heartbeat; what is left of it tells the age, by Redis time."""
 BEATS_MISSED = 3
 
 
@@ -42,7 +42,7 @@ class Report:
         doing: the calls it runs, the longest running first; at most 50.
         specs: tool -> digest of its spec, by which workers that differ are found out.
         grace_s, lease_ms, replicas: the options it was started with; 0 where it does not say.
-        beat_s: how often it gives a sign of life at least; 0 where it does not say.
+        beat_s: how often it gives a heartbeat at least; 0 where it does not say.
         lacks_replicas: fewer answer than that: it claims no mutating call.
     """
 
@@ -82,13 +82,13 @@ class WorkerRow:
     state: str
     started_at: str
     heard_s: float
-    """Seconds since its last sign of life: by Redis time, where the worker says how often it gives one."""
+    """Seconds since its last heartbeat: by Redis time, where the worker says how often it gives one."""
     report: Report | None = None
     raw: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def is_silent(self) -> bool:
-        """Whether several signs of life in a row did not come: killed, frozen, or cut off from the store."""
+        """Whether several heartbeats in a row did not come: killed, frozen, or cut off from the store."""
         beat_s = self.report.beat_s if self.report else 0
         return 0 < BEATS_MISSED * beat_s < self.heard_s
 
@@ -129,7 +129,7 @@ def _row(name: str, stored: dict[str, str], left_ms: int) -> WorkerRow:
 
 
 def _heard_s(last: str, left_ms: int) -> float:
-    """Each sign of life sets the time that is left; without one, two clocks have to agree."""
+    """Each heartbeat sets the time that is left; without one, two clocks have to agree."""
     if left_ms > 0:
         return max(0.0, LISTED_S - left_ms / 1000)
     return max(0.0, time.time() - _seconds(last)) if last else float("inf")

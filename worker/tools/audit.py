@@ -1,5 +1,5 @@
-"""Looking at a registry before it is used: what may run in parallel, what would overrun a limit, what nobody could
-clear up. Pure: specs and tools in, findings out; `toolonce tools check` shows them.
+"""Checks a registry before it is used: what may run in parallel, what would overrun a limit, what no reconcile could
+settle. Pure: specs and tools in, findings out; `toolonce tools check` shows them.
 
 Whether two calls of a tool may run at once is `ToolSpec.parallel_safe`.
 """
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def audit(tools: Iterable[Tool], *, fanout: int = DEFAULT_FANOUT) -> tuple[Verdict, ...]:
-    """Look at each tool, in order of registration.
+    """Check each tool, in order of registration.
 
     Args:
         fanout: calls of one tool that one turn may hold.
@@ -107,7 +107,7 @@ def _limits(spec: ToolSpec, fanout: int) -> tuple[ToolFinding, ...]:
     if spec.order_by:
         rounds = fanout  # all of them may touch the same thing
     if not spec.timeout_ms:
-        return (ToolFinding(spec.name, "note", "has no run limit: a hung handler holds its slot for ever"),)
+        return (ToolFinding(spec.name, "note", "has no run limit: a hung handler holds its slot forever"),)
     if (rounds - 1) * spec.timeout_ms > spec.deadline_ms:
         last = f"{(rounds - 1) * spec.timeout_ms / 1000:g} s"
         text = (
@@ -124,7 +124,7 @@ def _cost(tool: Tool) -> tuple[ToolFinding, ...]:
         return ()
     text = (
         f"its arguments hold choices ({keyword or 'unions'}) that lead back to themselves: each level multiplies the "
-        "cost of judging, and deeply nested arguments are refused as too_costly; choose by a tag, or not again inside"
+        "cost of validation; deeply nested arguments are refused as too_costly; choose by a tag, or not inside again"
     )
     return (ToolFinding(tool.name, "note", text),)
 

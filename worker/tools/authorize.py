@@ -77,7 +77,7 @@ def consult(
     but may still be denied.
 
     Args:
-        copy: the arguments as the handler takes them, anew for each hook: what a hook changes, nobody else sees.
+        copy: the arguments as the handler takes them, again for each hook: what a hook changes, nobody else sees.
     """
     if rules.lack_a_hook:
         call.logger.error("the tool leaves its approval to a hook, and there is none here; denied")

@@ -92,7 +92,7 @@ class Call:
     def progress(self, fraction: float | None = None, message: str = "") -> None:
         """Tell those who wait how far it is; `fraction` is 0 to 1, and what lies beyond counts as the nearer of both.
 
-        A fraction that is no number is told as text: a report is no reason to end a handler in mid-effect.
+        A fraction that is not a number is told as text: a report is no reason to end a handler in mid-effect.
 
         Raises:
             LeaseLost: nobody listens any more.
@@ -164,7 +164,7 @@ class _CallLogger(logging.LoggerAdapter[logging.Logger]):
         if not self.isEnabledFor(level):
             return
         words = _formatted(msg, args)
-        if words is None:  # a line that cannot be written is no error of the handler's
+        if words is None:  # a line that cannot be written is not an error of the handler's
             msg, args = f"{whole_text(msg)} (its arguments do not fit)", ()
         if self._secrets:
             words = self._secrets.scrub(words or str(msg))

@@ -45,8 +45,8 @@ class NotStarted(ToolonceError):
     Such an attempt does not count; the tool's ``deadline`` is the bound (600 s where it names none).
 
     Args:
-        retry_after: seconds to wait before the next attempt, at least 0.1; where it is no number, from 1 s on and twice
-            as long each time, up to 60 s.
+        retry_after: seconds to wait before the next attempt, at least 0.1; where it is not a number, from 1 s on and
+            twice as long each time, up to 60 s.
     """
 
     def __init__(self, message: str = "not started", *, retry_after: float | None = None) -> None:

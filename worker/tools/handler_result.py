@@ -136,7 +136,7 @@ def _details(details: Any, secrets: Secrets) -> dict[str, Any]:
 
 
 def _seconds(given: Any) -> float | None:
-    """A wait that was asked for; also as the text of a Retry-After header. None for what is no number."""
+    """A wait that was asked for; also as the text of a Retry-After header. None for what is not a number."""
     try:
         number = float(given)
     except (TypeError, ValueError, OverflowError):

@@ -15,7 +15,7 @@ def load_registry(place: str) -> Registry:
     """Import a registry; the working directory is searched first.
 
     Raises:
-        ToolsNotLoaded: no such module, its import fails, no such name, or it is no registry or an empty one.
+        ToolsNotLoaded: no such module, its import fails, no such name, or it is not a registry or an empty one.
     """
     module_name, _, attribute = place.partition(":")
     if not module_name or not attribute:

@@ -1,6 +1,6 @@
 """What a handler returned, as JSON text for the store, with marks where the stored form is not all of the value.
 
-A value that is no JSON, or too large, is still a success: the effect has happened. It is stored as well as it can
+A value that is not JSON, or too large, is still a success: the effect has happened. It is stored as well as it can
 be, visibly marked, and never a reason to run again.
 """
 
@@ -70,7 +70,7 @@ def _beginning(text: str, limit: int) -> str:
 
 
 def _exact(value: Any) -> str | None:
-    """JSON text that says all of it; None where there is none, or it holds halves of surrogate pairs."""
+    """JSON text that says all of it; None where there is none, or it holds lone surrogates."""
     try:
         text = _ENCODE(value)
         text.isascii() or text.encode()
@@ -86,7 +86,7 @@ def _known(value: Any) -> Any:
     try:
         return to_jsonable_python(value, inf_nan_mode="constants", serialize_unknown=False)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise TypeError(f"{type(value).__name__} is no JSON") from error
+        raise TypeError(f"{type(value).__name__} is not JSON") from error
 
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_known).encode
@@ -95,7 +95,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 def _lossy(value: Any, *, hides: bool) -> str:
     """As much of it as JSON can show; the rest as text."""
     try:
-        return whole_text(_ENCODE(value))  # all that was wrong is a text that is no UTF-8
+        return whole_text(_ENCODE(value))  # all that was wrong is a text that is not UTF-8
     except (TypeError, ValueError, RecursionError):
         pass
     try:

@@ -37,7 +37,7 @@ class Retry:
             raise BadTool(f"retry: {self.attempts} attempts run nothing; 1 is the least")
         given = self.wait(_state(1, 0.0))
         if not 0 <= given <= LONGEST_S:
-            raise BadTool(f"retry: a wait of {given!r} is no number of seconds from 0 on")
+            raise BadTool(f"retry: a wait of {given!r} is not a number of seconds from 0 on")
 
     def delay_ms(self, attempt: int, *, waited_s: float) -> int | None:
         """The wait before the next attempt after this one; None where there is none any more."""
@@ -73,4 +73,4 @@ def read_retry(given: Retry | int | stop_base | wait_base | None) -> Retry:
         case wait_base():
             return Retry(wait=given)
         case _:
-            raise BadTool(f"retry: {given!r} is no number of attempts, Retry, or tenacity wait or stop")
+            raise BadTool(f"retry: {given!r} is not a number of attempts, Retry, or tenacity wait or stop")

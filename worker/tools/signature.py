@@ -83,7 +83,7 @@ class Signature:
         return dict(zip(self.names, filled.__dict__.values(), strict=True)) | (filled.model_extra or {})
 
     def bind_exact(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
-        """The same for arguments that have the signature's own types already; None where anything is left to judge.
+        """The same for arguments that have the signature's own types already; None where anything is left to validate.
 
         Nothing is converted in what passes, so it is cheaper than `bind`.
         """
@@ -152,7 +152,7 @@ def _model(
         raise BadTool(f"tool {name}: no schema for its signature: {str(error).splitlines()[-1]}") from error
     if backtracks(model.__pydantic_core_schema__):
         raise BadTool(
-            f"tool {name}: a pattern of its types is for Python's own engine, which may take for ever; give the "
+            f"tool {name}: a pattern of its types is for Python's own engine, which may take forever; give the "
             "pattern as text, and leave regex_engine='python-re' out"
         )
     return model
@@ -168,18 +168,18 @@ def _field(parameter: inspect.Parameter, hint: Any, described: dict[str, str]) -
 
 
 def _as_published(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema as others will read it, so that here and there the same is judged."""
+    """The schema as others will read it, so that here and there the same is validated."""
     try:
         stored: dict[str, Any] = json.loads(json.dumps(schema, allow_nan=False))
         return stored
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadTool(f"tool {name}: its schema is no JSON: {error}") from error
+        raise BadTool(f"tool {name}: its schema is not JSON: {error}") from error
 
 
 def _check_explicit(name: str, schema: dict[str, Any], parameters: dict[str, inspect.Parameter]) -> None:
     wrong = check_schema(schema)
     if wrong:
-        raise BadTool(f"tool {name}: its schema is no JSON Schema 2020-12: {wrong}")
+        raise BadTool(f"tool {name}: its schema is not a JSON Schema 2020-12: {wrong}")
     if foreign := find_foreign_reference(schema):
         raise BadTool(
             f"tool {name}: its schema refers to {foreign!r}, which it does not hold; nothing is fetched, so put that "

@@ -244,14 +244,14 @@ def _check(spec: ToolSpec, *, takes_call: bool) -> None:
     known = spec.schema.get("properties", {})
     for option, fields in (("order_by", spec.order_by), ("secret", spec.secret)):
         if missing := [name for name in fields if _PATH.split(name)[0] not in known]:
-            raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is no argument of it")
+            raise BadTool(f"tool {spec.name}: {option} names {', '.join(missing)}, which is not an argument of it")
     if lanes := {_PATH.split(name)[0] for name in spec.order_by} & {name.split(".")[0] for name in spec.secret}:
         raise BadTool(f"tool {spec.name}: order_by names {', '.join(sorted(lanes))}, which is secret: lanes are not")
     for option, word in (("queue", spec.queue), ("version", spec.version)):
         if not isinstance(word, str) or not _WORD.match(word):
-            raise BadTool(f"tool {spec.name}: {option} {word!r} is no text without spaces")
+            raise BadTool(f"tool {spec.name}: {option} {word!r} is not text without spaces")
     if spec.concurrency is not None and not isinstance(spec.concurrency, int):
-        raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency!r} is no whole number")
+        raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency!r} is not a whole number")
     if spec.concurrency is not None and spec.concurrency < 1:
         raise BadTool(f"tool {spec.name}: concurrency {spec.concurrency} would never run it")
     if spec.approval not in {"never", "always", "hook"}:

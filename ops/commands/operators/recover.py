@@ -12,7 +12,7 @@ from ....store.model.states import State
 from ....store.operations.operation import Invocation
 from ....store.operations.operators import Actor, Decision, Expected, accept_call, accept_loss
 from ....store.operations.queries import Record, stats
-from ....store.operations.recovery import Mended, reclaim, repush, tick
+from ....store.operations.recovery import StepResult, reclaim, repush, tick
 from ...errors import Usage
 from ...health.counters import queues, read_stats
 from ...options import actor, selection
@@ -94,9 +94,9 @@ def sweep(connection: Connection) -> dict[str, int]:
     """Run one sweep in bounded steps; safe while workers run."""
     space, counts = connection.space, Counter[str]()
     _exhaust(connection, counts, reclaim(space, SWEEPER))
-    while (mended := connection.run(tick(space))[0]).more:
-        counts.update(mended.counts)
-    counts.update(mended.counts)
+    while (step_result := connection.run(tick(space))[0]).more:
+        counts.update(step_result.counts)
+    counts.update(step_result.counts)
     names = queues(connection)
     for name in names:
         _exhaust(connection, counts, repush(space, name, grace_ms=GRACE_MS))
@@ -107,10 +107,10 @@ def sweep(connection: Connection) -> dict[str, int]:
     return dict(counts)
 
 
-def _exhaust(connection: Connection, counts: Counter[str], step: Invocation[Mended]) -> None:
-    while (mended := connection.run(step)).more:
-        counts.update(mended.counts)
-    counts.update(mended.counts)
+def _exhaust(connection: Connection, counts: Counter[str], step: Invocation[StepResult]) -> None:
+    while (step_result := connection.run(step)).more:
+        counts.update(step_result.counts)
+    counts.update(step_result.counts)
 
 
 def _require_reason(args: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 //   npm install
 //   node harness.mjs --tenant acme --scope talk-1 --turn step-1 < turn.json
 //
-// turn.json is a response of Anthropic's as it came, not streamed. It is handed over as it is: toolonce judges whether
+// turn.json is a response of Anthropic's as it came, not streamed. It is handed over as it is: toolonce decides whether
 // the turn ended properly, and integers stay exact, which JSON.parse would round. Printed is the next user message: one
 // tool_result for each call, in call order. Running it again with the same tenant, scope and turn runs nothing again
 // and prints the same.

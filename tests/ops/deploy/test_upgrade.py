@@ -70,7 +70,7 @@ def test_what_was_open_comes_to_rest(kept: LiveScene, toolonce: CommandLine, own
         return {row["call"] for row in run("calls", "--state", "unknown", "--json").json["calls"]}
 
     expected = {asked_again(name).key for name in ("unknown", "running")}
-    wait_until(lambda: in_doubt() == expected, description="the lease, given anew by another server, has run out")
+    wait_until(lambda: in_doubt() == expected, description="the lease, given again by another server, has run out")
     for key in expected:
         assert run("resolve", key, "--succeeded", "1", "--reason", "looked").code == 0
     assert run("approve", asked_again("held").key, "--yes").code == 0

@@ -77,13 +77,13 @@ def test_a_wait_between_attempts_that_is_no_time_is_refused(given: float) -> Non
 )
 def test_options_with_a_time_that_cannot_be_kept_are_refused(make: Callable[[Any], Any], given: Any) -> None:
     """faults 24: a grace, a lease, a retention or a patience that protects nothing."""
-    with pytest.raises(ValueError, match=r"positive|negative|no number|shorter|longer|protects nothing"):
+    with pytest.raises(ValueError, match=r"positive|negative|not a number|shorter|longer|protects nothing"):
         make(given)
 
 
 @pytest.mark.parametrize("given", [-1, float("nan"), float("inf"), True])
 def test_a_wait_that_is_no_time_is_refused_by_clients(redis_server: RealServer, tmp_path: Any, given: Any) -> None:
-    """faults 24: nobody waits for NaN seconds; None waits for ever, 0 not at all."""
+    """faults 24: nobody waits for NaN seconds; None waits forever, 0 not at all."""
     site = Site(redis_server.url, f"times-{tmp_path.name[-8:]}", tmp_path)
     try:
         site.submit("put", what="x", turn_id="t")

@@ -259,7 +259,7 @@ def test_a_call_resolved_as_failed_may_be_retried(real_scene: Scene) -> None:
 
 
 def test_a_made_up_call_raises_no_flag(real_scene: Scene) -> None:
-    """A mistyped key is no proof of a loss."""
+    """A mistyped key is not proof of a loss."""
     for fence in (None, 0):
         seen = operators.Expected("0" * 32, State.UNKNOWN, fence)
         assert real_scene.run(operators.resolve(real_scene.space, seen, "1", real_scene.word())).verdict == "gone"

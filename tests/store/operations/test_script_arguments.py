@@ -100,10 +100,10 @@ class OfUndeclared(NamedTuple):
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        (WithBool, "WithBool.counts: .*bool.* is no argument"),
-        (WithNone, "WithNone.call: .* is no argument"),
+        (WithBool, "WithBool.counts: .*bool.* is not an argument"),
+        (WithNone, "WithNone.call: .* is not an argument"),
         (NotLast, "NotLast: what has no count stands last"),
-        (OfUndeclared, "OfUndeclared.calls: .* is no argument"),
+        (OfUndeclared, "OfUndeclared.calls: .* is not an argument"),
     ],
 )
 def test_what_can_be_no_argument_is_refused_at_import(

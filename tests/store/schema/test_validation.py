@@ -1,4 +1,4 @@
-"""What judging arguments costs and how exact it is; verdicts are compared with jsonschema's in `test_verdicts`."""
+"""What validating arguments costs and how exact it is; verdicts are compared with jsonschema's in `test_verdicts`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from toolonce.store.model.outcomes import Failure
 from toolonce.store.schema import validation
 from toolonce.store.schema.engine import TooCostly
 from toolonce.store.schema.patterns import Pattern, PatternRefused
-from toolonce.store.schema.validation import Heavy, judge_here, validate
-from toolonce.store.schema.verdict import STEPS, judge
+from toolonce.store.schema.validation import Heavy, validate, validate_here
+from toolonce.store.schema.verdict import STEPS, validate_in_steps
 
 _LIST = {"type": "array", "items": {"$ref": "#/$defs/nest"}}
 NEST: dict[str, Any] = {"properties": {"a": {"$ref": "#/$defs/nest"}}, "$defs": {"nest": {"anyOf": [_LIST, _LIST]}}}
@@ -26,7 +26,7 @@ def one(schema: dict[str, Any]) -> dict[str, Any]:
 
 def fits(schema: dict[str, Any], value: Any) -> bool:
     found = validate(one(schema), {"a": value})
-    assert found is None or "cannot be judged" not in found.message
+    assert found is None or "cannot be validated" not in found.message
     return found is None
 
 
@@ -41,7 +41,7 @@ def nested(levels: int, inner: Any = 1) -> Any:
     return inner
 
 
-# Schema and argument of 64 kB and less; each took jsonschema from seconds to for ever.
+# Schema and argument of 64 kB and less; each took jsonschema from seconds to forever.
 CHEAP: dict[str, tuple[dict[str, Any], Any]] = {
     "unique texts": ({"uniqueItems": True}, [f"{number}" for number in range(8_000)]),
     "unique mixed values": ({"uniqueItems": True}, [item for n in range(3_000) for item in (n, f"{n}", [n])]),
@@ -62,7 +62,7 @@ def test_64_kb_under_a_hostile_schema_is_judged_in_few_steps_where_it_is_asked(n
     schema, value = CHEAP[name]
 
     assert len(json.dumps(value)) <= 200_000
-    assert not isinstance(judge_here(one(schema), {"a": value}), Heavy)
+    assert not isinstance(validate_here(one(schema), {"a": value}), Heavy)
 
 
 # Schema and argument whose cost multiplies.
@@ -105,7 +105,7 @@ def test_the_same_arguments_take_the_same_steps_each_time() -> None:
 
 def _is_enough(schema: dict[str, Any], value: Any, steps: int) -> bool:
     try:
-        return judge(schema, {"a": value}, steps) is None
+        return validate_in_steps(schema, {"a": value}, steps) is None
     except TooCostly:
         return False
 
@@ -113,7 +113,7 @@ def _is_enough(schema: dict[str, Any], value: Any, steps: int) -> bool:
 def test_a_level_that_python_cannot_reach_here_is_judged_in_the_child() -> None:
     schema = one({"items": {"$ref": "#/properties/a"}, "type": ["array", "integer"]})
 
-    assert isinstance(judge_here(schema, {"a": nested(400)}), Heavy)
+    assert isinstance(validate_here(schema, {"a": nested(400)}), Heavy)
     assert validate(schema, {"a": nested(400)}) is None
     assert code(schema, nested(400, "x")) == "invalid_arguments"
 
@@ -172,7 +172,7 @@ def test_numbers_are_judged_as_the_decimals_that_were_written(rules: dict[str, A
         {"patternProperties": {"b": False}},
     ],
 )
-def test_no_value_that_python_can_hold_makes_judging_raise(rules: dict[str, Any], kind: str) -> None:
+def test_no_value_that_python_can_hold_makes_validation_raise(rules: dict[str, Any], kind: str) -> None:
     """faults 11"""
     assert isinstance(validate(one(rules), {"a": ODD[kind]}), Failure | None)
 
@@ -242,7 +242,7 @@ def test_where_no_child_can_be_started_the_same_is_judged_in_the_process(
 
     assert fits({"items": {"type": "integer", "minimum": 0}}, [1] * 200_000)
     assert code(*COSTLY["choices inside choices"]) == "too_costly"
-    assert "no process to judge" in caplog.text
+    assert "no process to validate" in caplog.text
 
 
 def test_of_very_many_faults_the_first_are_told() -> None:

@@ -54,7 +54,7 @@ def harness(redis_server: RealServer, namespace: str) -> Harness:
 
 
 def counted(dialect: Dialect, number: int, *ids: str | None) -> TurnResult:
-    """A turn of a server that counts its ids anew."""
+    """A turn of a server that counts its ids again."""
     asked = [Asked("look", call_id, {"turn": number, "place": place}) for place, call_id in enumerate(ids)]
     return turn(dialect, asked, turn_id=f"turn_{number}")
 

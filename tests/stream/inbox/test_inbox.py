@@ -81,20 +81,20 @@ def test_an_entry_that_comes_again_while_its_call_runs_is_told_how_it_ends(box: 
 def test_a_call_found_by_its_intent_is_answered_in_the_entrys_own_place(
     box: Inbox, consumer: Consumer, stage: str
 ) -> None:
-    """G6: the model generated the turn anew; the same action has another id and another place now."""
+    """G6: the model generated the turn again; the same action has another id and another place now."""
     first = box.add(scope="talk", turn="1", calls=[pay(1, "old")], intent={"0": "invoice-17"})
     consumer.step(0.01)
     run = box.bench.scene.take()
     if stage == "settled":
         box.bench.scene.settle(run, "once")
-    anew = box.add(scope="talk", turn="2", calls=[pay(2, "other"), pay(1, "new")], intent={"1": "invoice-17"})
+    again = box.add(scope="talk", turn="2", calls=[pay(2, "other"), pay(1, "new")], intent={"1": "invoice-17"})
     consumer.step(0.01)
     if stage == "running":
         box.bench.scene.settle(run, "once")
     box.bench.run_next("two")
 
     assert [(a["position"], a["id"], a["result"]) for a in box.answers(first)[1:]] == [("0", "old", '"once"')]
-    assert {(a["position"], a["id"], a["result"]) for a in box.answers(anew)[1:]} == {
+    assert {(a["position"], a["id"], a["result"]) for a in box.answers(again)[1:]} == {
         ("0", "other", '"two"'),
         ("1", "new", '"once"'),
     }
@@ -104,10 +104,10 @@ def test_a_conflict_is_answered_in_the_entrys_own_place(box: Inbox, consumer: Co
     box.add(scope="talk", turn="1", calls=[pay(1, "old")], intent={"0": "invoice-17"})
     consumer.step(0.01)
     calls = [pay(2, "other"), {"name": "look", "id": "new"}]
-    anew = box.add(scope="talk", turn="2", calls=calls, intent={"1": "invoice-17"})
+    again = box.add(scope="talk", turn="2", calls=calls, intent={"1": "invoice-17"})
     consumer.step(0.01)
 
-    _, conflict = box.answers(anew)
+    _, conflict = box.answers(again)
     assert (conflict["state"], conflict["position"], conflict["id"], conflict["name"]) == (
         "conflict",
         "1",
@@ -218,7 +218,7 @@ POISON: dict[str, dict[str, Any]] = {
     "more fields than a script can take": {f"field{number}": "x" for number in range(10_000)},
     "no dialect": {"turn": "1", "body": "data: {}\n\n"},
     "a dialect that is none": {"turn": "1", "body": "data: {}\n\n", "dialect": "morse"},
-    "intent that is no object": {"turn": "1", "calls": [pay(1)], "intent": "[1]"},
+    "intent that is not an object": {"turn": "1", "calls": [pay(1)], "intent": "[1]"},
     "intent at no position": {"turn": "1", "calls": [pay(1)], "intent": {"first": "k"}},
     "intent beyond the turn": {"turn": "1", "calls": [pay(1)], "intent": {"1": "k"}},
     "intent without a key": {"turn": "1", "calls": [pay(1)], "intent": {"0": ""}},

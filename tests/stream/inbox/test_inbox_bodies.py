@@ -32,7 +32,7 @@ def consumer(bench: Bench) -> Iterator[Consumer]:
 
 
 def test_a_provider_s_error_that_is_no_utf_8_quarantines_its_entry_once(box: Inbox, consumer: Consumer) -> None:
-    """faults 24: the reason is stored, with U+FFFD for half of a surrogate pair."""
+    """faults 24: the reason is stored, with U+FFFD for a lone surrogate."""
     error = r'{"type": "error", "error": {"type": "overloaded_error", "message": "busy \ud800"}}'
     entry = box.add(turn="1", body=f"event: error\ndata: {error}\n\n", dialect="anthropic")
     assert consumer.step(0.01) == 1

@@ -1,4 +1,4 @@
-"""Who lives: a worker's last sign of life counts in seconds, by Redis time, and not how long it stays listed."""
+"""Who lives: a worker's last heartbeat counts in seconds, by Redis time, and not how long it stays listed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def found(site: Site) -> dict[str, Finding]:
 
 
 def let_pass(site: Site, seconds: float) -> None:
-    """As if so much time had passed without a sign of life: the registration's own time is moved."""
+    """As if so much time had passed without a heartbeat: the registration's own time is moved."""
     [row] = read_workers(site.connection)
     key = site.connection.space.rq_worker(row.name)
     site.connection.command("PEXPIRE", key, int(site.connection.command("PTTL", key)) - round(seconds * 1000))

@@ -66,7 +66,7 @@ def test_it_says_what_would_overrun_its_deadline_at_a_fan_out() -> None:
     assert finding.text == "5 calls of one turn: the last may wait 400 s, past its deadline of 300 s"
 
 
-def test_it_says_which_schemas_multiply_the_cost_of_judging() -> None:
+def test_it_says_which_schemas_multiply_the_cost_of_validation() -> None:
     """faults 12"""
     tools = Registry()
     again = {"type": "array", "items": {"$ref": "#/$defs/tree"}}

@@ -118,7 +118,7 @@ DENYING: dict[str, Any] = {
     "Ask": _said(Ask),
     "Allow": _said(Allow),
     "Deny()": _said(Deny()),
-    "Deny with a reason that is no text": _said(Deny(reason=ValueError("limit"))),  # type: ignore[arg-type]
+    "Deny with a reason that is not text": _said(Deny(reason=ValueError("limit"))),  # type: ignore[arg-type]
     "False": _said(False),
     "'deny'": _said("deny"),
     "'allow'": _said("allow"),

@@ -1,4 +1,4 @@
-"""Whatever a tool says, the store can hold it: NaN, halves of surrogate pairs, objects, depth."""
+"""Whatever a tool says, the store can hold it: NaN, lone surrogates, objects, depth."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _unnameable(a: object) -> None: ...
     [
         (_positional, None, "has no name that JSON can use"),
         (_variadic, None, "has no name that JSON can use"),
-        (_positional, {"type": "nonsense"}, "no JSON Schema 2020-12"),
+        (_positional, {"type": "nonsense"}, "not a JSON Schema 2020-12"),
         (lambda a: a, {"type": "object", "properties": {"b": {}}}, "which the handler does not take"),
     ],
 )
@@ -159,7 +159,7 @@ FOREIGN: dict[str, dict[str, Any]] = {
     "in a file": {"properties": {"a": {"$ref": "file:///etc/hostname"}}},
     "to a place it has not": {"properties": {"a": {"$ref": "#/$defs/none"}}},
     "to no URL": {"properties": {"a": {"$ref": "http://["}}},
-    "to what is no schema": {"$ref": "#/enum/0", "enum": [1]},
+    "to what is not a schema": {"$ref": "#/enum/0", "enum": [1]},
 }
 
 
@@ -183,7 +183,7 @@ def test_arguments_that_a_published_schema_cannot_judge_are_refused_and_nothing_
 ) -> None:
     refused = validate(schema, {"a": 1})
     assert refused is not None
-    assert "cannot be judged" in refused.message
+    assert "cannot be validated" in refused.message
 
 
 OWN: dict[str, dict[str, Any]] = {

@@ -1,11 +1,11 @@
-"""What judging arguments costs: the worst of hostile schemas at 64 kB and 1 MB, and a small usual call.
+"""What validating arguments costs: the worst of hostile schemas at 64 kB and 1 MB, and a small usual call.
 
 Each argument is made for its schema: what multiplies the work, what a backtracking engine never ends with, what is
 quadratic for the library jsonschema.
 
-    .venv/bin/python benchmarks/judging.py [--json]
+    .venv/bin/python benchmarks/schema_validation.py [--json]
 
-Times are CPU times, so that a busy machine changes them little. A child starts anew for each judgement, which takes
+Times are CPU times, so that a busy machine changes them little. A child starts again for each judgement, which takes
 some 70 ms of its time.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from toolonce.store.schema.validation import Heavy, judge_here
+from toolonce.store.schema.validation import Heavy, validate_here
 
 SIZES = (64_000, 1_000_000)
 KINDS = ("string", "null", "object", "boolean", "integer")
@@ -101,7 +101,7 @@ def measure(name: str, size: int) -> SchemaRow:
     here, child, verdict = 0.0, None, ""
     for _ in range(3):
         start = time.process_time()
-        found = judge_here(schema, arguments)
+        found = validate_here(schema, arguments)
         here = max(here, time.process_time() - start)
         if isinstance(found, Heavy):
             start = children()
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     args = parser.parse_args()
     library = Draft202012Validator(SMALL)
-    ours, theirs = small(lambda: judge_here(SMALL, CALL)), small(lambda: list(library.iter_errors(CALL)))
+    ours, theirs = small(lambda: validate_here(SMALL, CALL)), small(lambda: list(library.iter_errors(CALL)))
     rows = [measure(name, size) for size in SIZES for name in HOSTILE]
     half = len(HOSTILE)
     worst = {size: max(part, key=_whole) for size, part in zip(SIZES, (rows[:half], rows[half:]), strict=True)}
