@@ -37,6 +37,7 @@ MODULES = (
     "operators.retry",
     "operators.cancel",
     "operators.approvals",
+    "operators.limit",
     "operators.recover",
     "store.doctor",
     "store.metrics",

@@ -26,6 +26,7 @@ from ...stream.inbox.consumer import GROUP
 from ...worker.runtime.worker_status import WorkerRow, read_workers
 from ..options.listing import oldest, server_now
 from .clocks import read_clocks
+from .controls import ControlRow, read_controls
 from .counters import read_stats
 
 PINGS = 20
@@ -64,6 +65,7 @@ class HealthSnapshot:
         doubtful, held: the oldest calls in doubt, and the oldest held ones; see `listing.LOOK_AT`.
         quarantined: reasons of the newest inbox entries that were put aside in the last day, the newest first.
         late_leases: leases that ran out long ago and nobody has ended.
+        controls: what people and the code say about which calls may run now.
     """
 
     url: str
@@ -88,6 +90,7 @@ class HealthSnapshot:
     replicas: int = 0
     clocks: Mapping[str, int] = field(default_factory=dict)
     retention: Retention = field(default_factory=Retention)
+    controls: tuple[ControlRow, ...] = ()
 
     @property
     def live(self) -> tuple[WorkerRow, ...]:
@@ -143,6 +146,7 @@ def _with_store(connection: Connection, base: HealthSnapshot) -> HealthSnapshot:
         clock_mark=int(connection.command("HGET", connection.space.marks, "clock") or 0),
         doubtful=oldest(connection, State.UNKNOWN),
         held=oldest(connection, State.HELD),
+        controls=read_controls(connection),
     )
 
 

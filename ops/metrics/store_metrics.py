@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from ...store.connections.connection import Connection
+from ...store.model.controls import ControlKind
 from ...store.model.errors import StoreError
 from ...store.model.states import State
 from ...store.operations.queries import Stats
 from ...worker.runtime.worker_status import read_workers
+from ..health.controls import ControlRow, read_controls
 from ..health.counters import read_stats
 
 
@@ -24,6 +26,7 @@ class StoreMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             stats, listed = read_stats(self._connection), read_workers(self._connection)
+            limits = read_controls(self._connection)
         except StoreError:
             yield GaugeMetricFamily("toolonce_up", "Whether the store answers", value=0)
             return
@@ -31,6 +34,7 @@ class StoreMetrics(Collector):
         yield from _ledger(stats)
         yield _calls(stats)
         yield from _waiting(stats)
+        yield from _limits(limits)
         workers = [worker for worker in listed if not worker.is_silent]
         yield GaugeMetricFamily("toolonce_workers", "Live workers", value=len(workers))
         busy = sum(worker.report.busy for worker in workers if worker.report)
@@ -69,3 +73,22 @@ def _waiting(stats: Stats) -> Iterator[Metric]:
         at = stats.oldest_at[state]
         ages.add_metric([state], (stats.read_at - at) / 1000 if at else 0.0)
     yield ages
+
+
+def _limits(rows: Sequence[ControlRow]) -> Iterator[Metric]:
+    most = GaugeMetricFamily(
+        "toolonce_limit", "Most calls at once: in force, set by people, in the code", labels=["target", "by"]
+    )
+    running = GaugeMetricFamily("toolonce_limited_running", "Running calls under a limit", labels=["target"])
+    waiting = GaugeMetricFamily("toolonce_limited_waiting", "Calls that wait for a limit", labels=["target"])
+    for row in rows:
+        if row.kind is not ControlKind.LIMIT:
+            continue
+        people = row.people.value if row.people else None
+        for by, value in (("in_force", row.in_force), ("people", people), ("code", row.code)):
+            if value is not None:
+                most.add_metric([row.target, by], float(value))
+        if row.use:
+            running.add_metric([row.target], row.use.running)
+            waiting.add_metric([row.target], row.use.waiting)
+    yield from (most, running, waiting)

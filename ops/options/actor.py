@@ -24,12 +24,24 @@ def add_options(parser: argparse.ArgumentParser, *, reason_required: bool = Fals
     """Add --actor, --reason and --request-id, for every command that changes calls."""
     group = parser.add_argument_group("for the history of the call")
     group.add_argument("--reason", default="", required=reason_required, help="why; the history keeps it")
-    group.add_argument("--actor", help=f"who does it; default: {ACTOR}, else your login name and host")
+    _add_actor(group)
     group.add_argument(
         "--request-id",
         metavar="ID",
         help="id of this request: repeated within a day it gives the same answer and does nothing",
     )
+
+
+def add_author(parser: argparse.ArgumentParser) -> None:
+    """Add --actor and --reason, for every command that changes a setting."""
+    group = parser.add_argument_group("for others who see the setting")
+    group.add_argument("--reason", default="", help="why; shown with it until it is changed or cleared")
+    _add_actor(group)
+    parser.set_defaults(request_id=None)
+
+
+def _add_actor(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--actor", help=f"who does it; default: {ACTOR}, else your login name and host")
 
 
 def actor_of(args: argparse.Namespace) -> Actor:

@@ -19,7 +19,7 @@ TIMES = (
     "admitted_at", "changed_at", "queued_at", "not_before", "deadline_at", "approval_until",
     "decided_at", "begun_at", "settled_at",
 )  # fmt: skip
-EXTERNAL = {"tool": "name", "call_id": "id"}
+EXTERNAL = {"tool": "name", "call_id": "id", "waits": "limited_by"}
 NUMBERS = ("attempt", "attempt_limit", "fence")
 
 
@@ -40,6 +40,8 @@ def as_json(found: Record) -> dict[str, Any]:
     view["progress"] = progress_of(fields)
     if found.waits_for:
         view["waits_for"], view["waits_for_state"] = found.waits_for
+    if found.fields.waits:
+        view["limited_by"] = found.fields.waits
     if found.state is State.UNKNOWN:
         view["reconcile"] = {"asked": fields.asked, "heard": fields.heard}
     view["stop_requested"] = fields.cancel_requested
@@ -132,6 +134,8 @@ def standing(found: Record) -> str:
         words.append("may have run before the store lost writes")
     if found.fields.cancel_requested:
         words.append("stop requested")
+    if found.fields.waits:
+        words.append(f"limited by {found.fields.waits}")
     if found.waits_for:
         words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")
     return ", ".join(words)

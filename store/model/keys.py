@@ -170,6 +170,11 @@ class Namespace:
         return f"{self.root}waiting:{limit}"
 
     @property
+    def saturated_limits(self) -> str:
+        """The set of the limits that calls wait for."""
+        return f"{self.root}saturated_limits"
+
+    @property
     def events(self) -> str:
         """The stream of events."""
         return f"{self.root}events"

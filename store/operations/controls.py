@@ -57,6 +57,18 @@ def controls(space: Namespace) -> Query[Controls]:
     return Query([("HGETALL", space.controls)], read)
 
 
+MOST_WAITED_FOR = 200
+
+
+def limits_waited_for(space: Namespace) -> Query[tuple[str, ...]]:
+    """Limits that calls wait for, at most `MOST_WAITED_FOR` of them, sorted."""
+
+    def read(replies: Sequence[Any]) -> tuple[str, ...]:
+        return tuple(sorted(name.decode() for name in replies[0]))
+
+    return Query([("SRANDMEMBER", space.saturated_limits, MOST_WAITED_FOR)], read)
+
+
 class Use(NamedTuple):
     """Calls that hold a slot of a limit, and calls that wait for it."""
 

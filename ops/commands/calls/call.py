@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...health import controls
+from ...health.controls import ControlRow, read_controls
 from ...options.lookup import get_record
 from ...options.parser import add_json, command
 from ...options.settings import open_store
@@ -36,10 +38,11 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         found = get_record(connection, args.key)
+        limits = [row for row in read_controls(connection) if row.target == found.fields.waits]
     if args.json:
-        render.show_json(as_json(found))
+        render.show_json({**as_json(found), "limits": [controls.as_json(row) for row in limits]})
     else:
-        show(found)
+        show(found, limits)
     return 0
 
 
@@ -48,8 +51,8 @@ def _ids(view: dict[str, Any]) -> str:
     return f"{view.get('id', 'none')}" + (f" (used before: replies use {reply_id})" if reply_id else "")
 
 
-def show(found: Record) -> None:
-    """Print the call for people."""
+def show(found: Record, limits: Sequence[ControlRow] = ()) -> None:
+    """Print the call for people. `limits`: what it waits for now."""
     view = as_json(found)
     render.show_pairs(
         {
@@ -60,6 +63,7 @@ def show(found: Record) -> None:
             "arguments": "forgotten" if view["forgotten"] else render.json_line(view["arguments"]),
             "state": render.state(found.state).append(standing(found).removeprefix(found.state)),
             "attempt": f"{view.get('attempt', 0)} of {view.get('attempt_limit', '?')}, fence {found.fence}",
+            **({"waits for": "; ".join(_told(row, found.read_at) for row in limits)} if limits else {}),
             **_answer(found),
         }
     )
@@ -67,6 +71,11 @@ def show(found: Record) -> None:
     evidence = [(render.json_line(item),) for item in view["evidence"]]
     _section("evidence (came too late to count)", ("evidence",), evidence)
     _section("next", ("possible commands",), [(step,) for step in view["next"]])
+
+
+def _told(row: ControlRow, now: int) -> str:
+    use = f" ({row.use.running} run, {row.use.waiting} wait)" if row.use else ""
+    return f"{row.target}{use}: {row.told(now)}"
 
 
 def _answer(found: Record) -> dict[str, object]:

@@ -87,6 +87,8 @@ def _known(row: PageRow) -> str:
     if row.state.is_settled or row.state == "unknown":
         return render.brief(f"{error['code']}: {error['message']}") if error else ""
     words = [row.fields.reason, "stop requested" if row.fields.cancel_requested else ""]
+    if row.fields.waits:
+        words.append(f"limited by {row.fields.waits}")
     if row.waits_for:
         words.append(f"behind {row.waits_for[0][:SHOWN_DIGITS]} ({row.waits_for[1]})")
     return ", ".join(word for word in words if word)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....store.model.states import State
 from ....store.operations.queries import Stats
+from ...health import controls
+from ...health.controls import read_controls
 from ...health.counters import read_stats
 from ...metrics.rates import rates
 from ...options.listing import behind_doubt, oldest
@@ -29,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(
         parser,
         "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
-        "delayed, fence, flags, per_second, held_behind_doubt}",
+        "delayed, fence, flags, per_second, held_behind_doubt, limits}",
     )
 
 
@@ -38,10 +40,13 @@ def run(args: argparse.Namespace) -> int:
         got = read_stats(connection)
         view = {**as_json(got), "per_second": rates(connection, got.read_at)}
         view["held_behind_doubt"] = _count_behind_doubt(connection, got)
+        limits = read_controls(connection)
+    view["limits"] = [controls.as_json(row) for row in limits]
     if args.json:
         render.show_json(view)
     else:
         _show(view)
+        controls.show(limits, got.read_at)
     return 0
 
 

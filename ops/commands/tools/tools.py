@@ -17,7 +17,10 @@ from ....worker.tools.audit import DEFAULT_FANOUT, Verdict, audit, forbids_paral
 from ....worker.tools.loading import load_registry
 from ...errors import Usage
 from ...exit_codes import ExitCode
+from ...health import controls
+from ...health.controls import read_controls
 from ...options import settings
+from ...options.listing import server_now
 from ...options.parser import add_json, command
 from ...options.settings import open_store
 from ...views import render
@@ -55,8 +58,9 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
     add_json(
         listed,
-        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}}; with --for {tools: [the definitions], options: "
-        "{the request's members that forbid parallel calls, where a tool needs it}, notes: [{tool, text, refused}]}",
+        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}, limits}; with --for {tools: [the definitions], "
+        "options: {the request's members that forbid parallel calls, where a tool needs it}, "
+        "notes: [{tool, text, refused}]}",
     )
 
 
@@ -99,11 +103,12 @@ def _show(verdicts: tuple[Verdict, ...]) -> None:
 def _list(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         specs = connection.run(published(connection.space)).tools
+        limits, now = read_controls(connection), server_now(connection)
     if args.dialect:
         return _list_for(specs, args, connection.place)
     if args.json:
         shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
-        render.show_json({"tools": shown})
+        render.show_json({"tools": shown, "limits": [controls.as_json(row) for row in limits]})
         return ExitCode.DONE
     if not specs:
         render.say(f"no worker has published a tool in {connection.place}")
@@ -111,7 +116,8 @@ def _list(args: argparse.Namespace) -> int:
         (name, spec.version, spec.effect, spec.queue, f"{spec.timeout_ms / 1000:g} s", render.brief(spec.description))
         for name, spec in sorted(specs.items())
     ]
-    render.show_table(("tool", "version", "effect", "queue", "limit", "what it does"), rows)
+    render.show_table(("tool", "version", "effect", "queue", "timeout", "what it does"), rows)
+    controls.show(limits, now)
     return ExitCode.DONE
 
 

@@ -48,6 +48,22 @@ def drill(own_server: RealServer, toolonce: CommandLine) -> Iterator[Drill]:
     made.store.close()
 
 
+def test_a_tool_is_slowed_down_and_let_go_again(drill: Drill) -> None:
+    drill.scene.publish(spec("pay", concurrency=9))
+    running = [drill.scene.start(name) for name in "ab"]
+
+    assert drill("limit", "tool:pay", "2", "--reason", "the bank asks").code == 0
+    waiting = drill.scene.submit("c")
+    drill.scene.claim(drill.scene.pop() or "")
+    assert drill("call", waiting, "--json").json["limited_by"] == "tool:pay"
+    assert "set_by_people" in drill.findings()
+    drill("limit", "tool:pay", "--clear")
+    drill.scene.tick()
+
+    assert drill.scene.take().call == waiting
+    assert len(running) == 2
+
+
 def test_a_queue_that_nobody_serves_is_found_and_served(drill: Drill, tmp_path: Path) -> None:
     billing = spec("pay", queue="billing")
     drill.scene.publish(billing)

@@ -22,6 +22,7 @@ NEEDS: dict[str, Callable[[str], list[str]]] = {
     "stats": lambda _key: [],
     "workers": lambda _key: [],
     "doctor": lambda _key: [],
+    "limit": lambda _key: ["tool:pay", "5"],
     "retry": lambda key: [key, "--reason", "r", "--yes"],
     "cancel": lambda key: [key],
     "purge": lambda key: [key],

@@ -15,6 +15,8 @@ from tests.support.store.live_store import LiveScene
 from tests.support.store.scene import spec
 from toolonce.ops.health.health_snapshot import HealthSnapshot
 from toolonce.store.connections.replication import note_replicas
+from toolonce.store.operations.controls import limit
+from toolonce.store.operations.operators import Actor
 from toolonce.store.operations.recovery import reconcile_later
 from toolonce.worker.runtime.worker_status import FIELD, LISTED_S, Report
 
@@ -135,6 +137,16 @@ def put_aside(scene: LiveScene) -> None:
     scene.live.redis.xadd(f"{scene.space.root}quarantine", {"inbox": "i", "entry": "1-1", "reason": "no JSON"})
 
 
+def limited_by_a_person(scene: LiveScene) -> None:
+    scene.publish(spec("pay", concurrency=5))
+    scene.run(limit(scene.space, "tool:pay", 2, Actor("ann", "the bank asks")))
+
+
+def limit_of_no_tool(scene: LiveScene) -> None:
+    scene.publish(spec("pay"))
+    scene.run(limit(scene.space, "tool:pya", 2, Actor("ann")))
+
+
 def unreadable_spec(scene: LiveScene) -> None:
     scene.live.redis.hset(f"{scene.space.root}tools", "later\n1", '{"name": "later", "effect": "new"}')
     scene.live.redis.hset(f"{scene.space.root}newest", "later", "1")
@@ -196,6 +208,8 @@ ON_A_SERVER: dict[str, Sickness] = {
     "inbox_stuck": inbox,
     "quarantined": put_aside,
     "unreadable_spec": unreadable_spec,
+    "set_by_people": limited_by_a_person,
+    "set_for_no_tool": limit_of_no_tool,
     "no_worker": tools_without_worker,
     "silent_worker": silent,
     "held_no_worker": without_worker,
