@@ -59,12 +59,12 @@ def test_whatever_is_raised_while_one_entry_is_judged_concerns_that_entry_alone(
 ) -> None:
     """faults 11"""
 
-    def judge(schema: Any, arguments: Any) -> Any:
+    def validate(schema: Any, arguments: Any) -> Any:
         if arguments == {"n": 13}:
             raise OverflowError("13 is the secret")
         return validate_by_schema(schema, arguments)
 
-    monkeypatch.setattr("toolonce.stream.harness.admission_rules.judge_here", judge)
+    monkeypatch.setattr("toolonce.stream.harness.admission_rules.validate_here", validate)
     poison = box.add(scope="talk", turn="0", calls=[pay(13)])
     good = [box.add(scope="talk", turn=str(n), calls=[pay(n)]) for n in range(1, 4)]
     other = Inbox(box.bench, "umbrella")
