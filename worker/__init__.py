@@ -46,14 +46,10 @@ from .tools.mcp_tools import (
     annotations_of,
     effect_of,
 )
+from .tools.options import Isolation, SecretResult, ToolOptions
 from .tools.registry import Registry
 from .tools.retries import Retry
-from .tools.tool import (
-    Isolation,
-    SecretResult,
-    Tool,
-    ToolOptions,
-)
+from .tools.tool import Tool
 
 if TYPE_CHECKING:
     from .execution.replicas import RequiredReplicas

@@ -17,7 +17,7 @@ from ...store.model.states import State
 from ...store.operations.runs import Ending, Run, SettleAnswer
 from ..tools.call import context_of
 from ..tools.handler_result import End, Kind
-from ..tools.tool import Isolation
+from ..tools.options import Isolation
 from .invoke import HandlerEntry
 from .persist import OperationRunner
 from .policy import Circumstances, Interrupt, Nothing, RetryLater, Settle, decide, late, unknown

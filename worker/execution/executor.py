@@ -17,8 +17,8 @@ from ...store.model.states import State
 from ...store.operations.runs import Ending, Run
 from ..tools.authorize import UNCHECKED, Allow, Ask, Decision, Deny, Wait, consult
 from ..tools.handler_result import End, Kind, named
+from ..tools.options import Isolation
 from ..tools.registry import Registry
-from ..tools.tool import Isolation
 from ..tools.tracebacks import traceback_of
 from .attempt import Attempt
 from .persist import OperationRunner

@@ -24,8 +24,8 @@ from ..execution.invoke import HandlerEntry, overrun
 from ..tools.call import Call
 from ..tools.errors import NotStarted
 from ..tools.handler_result import End, Kind
+from ..tools.options import Isolation
 from ..tools.registry import Registry
-from ..tools.tool import Isolation
 from . import fork_server
 
 _LOG = logging.getLogger("toolonce.worker")

@@ -18,7 +18,8 @@ from ..execution.runners import OnLoop
 from ..isolation.process_pool import ProcessPool
 from ..tools.call import context_of
 from ..tools.handler_result import End
-from ..tools.tool import Isolation, Tool
+from ..tools.options import Isolation
+from ..tools.tool import Tool
 
 NO_LIMIT_S, LONGEST_S = 60.0, 300.0
 """The limit of a reconcile whose tool has none, and the longest of all: the others of its tool wait meanwhile."""

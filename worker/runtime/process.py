@@ -37,8 +37,8 @@ from ..maintenance.process_identity import identity
 from ..maintenance.reconcile import ReconcileLoop
 from ..maintenance.reconcilers import Reconcilers
 from ..maintenance.recovery import Maintenance, ServedBy
+from ..tools.options import Isolation
 from ..tools.registry import Registry
-from ..tools.tool import Isolation
 from .preflight import check_start
 from .queue_reader import QueueReader
 from .registration import SIGN_OF_LIFE_S, RegisteredWorker, Registration

@@ -12,7 +12,8 @@ from ...store.model.specs import ToolSpec
 from .authorize import Hook, Rules
 from .definitions import definitions
 from .errors import BadTool
-from .tool import Tool, ToolOptions
+from .options import ToolOptions
+from .tool import Tool
 
 H = TypeVar("H", bound=Hook)
 P = ParamSpec("P")
