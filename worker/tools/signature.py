@@ -95,6 +95,22 @@ class Signature:
             return None
         return dict(zip(self.names, filled.__dict__.values(), strict=True)) | (filled.model_extra or {})
 
+    def check_reconcile(self, tool: str, function: Callable[..., Any]) -> None:
+        """Whether a tool's reconcile can be called with the handler's arguments and, if it names it, the context. An
+        explicit schema leaves open which arguments there are.
+
+        Raises:
+            BadTool: it cannot.
+        """
+        taken = inspect.signature(function)
+        given = (*self.names, CONTEXT) if CONTEXT in taken.parameters else self.names
+        try:
+            taken.bind(**dict.fromkeys(given))
+        except TypeError as error:
+            if self.model:
+                words = f"tool {tool}: its reconcile does not take the handler's arguments: {error}"
+                raise BadTool(words) from None
+
 
 def read_signature(function: Callable[..., Any], schema: dict[str, Any] | None = None) -> Signature:
     """Look at a handler.

@@ -87,16 +87,16 @@ class Tool(Generic[P, R]):
     def reconcile(self, function: F) -> F:
         """Declare the reconcile: it takes the same arguments and ``call``, and looks whether the effect is there.
 
-        It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or
-        anything else where it cannot tell: then it is asked again, after 1 s and twice as long each time, up to ten
-        minutes. It runs where the handler runs, for as long as the handler may, at most 5 minutes (60 s
-        without a ``timeout``).
+        It returns the outcome of what happened, raises `DidNotHappen` where it did not and will not happen, or anything
+        else where it cannot tell: then it is asked again, after 1 s and twice as long each time, up to ten minutes. It
+        runs where the handler runs, for as long as that may, at most 5 minutes (60 s without a ``timeout``). Raises
+        `BadTool` where the tool has one already, and where this one does not take the handler's arguments.
         """
         if self.reconciler is not None:
             raise BadTool(f"tool {self.name}: it has a reconcile already")
-        self.reconciler = function
+        self.signature.check_reconcile(self.name, function)
+        self.reconciler, self.spec = function, replace(self.spec, reconciles=True)
         self.reconciler_takes_call = CONTEXT in inspect.signature(function).parameters
-        self.spec = replace(self.spec, reconciles=True)
         return function
 
     @property

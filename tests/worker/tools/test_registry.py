@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +181,32 @@ def test_a_context_is_no_argument(app: Path) -> None:
     def t(call: Call) -> None: ...
 
     assert tools.specs()[0].schema["properties"] == {}
+
+
+def test_a_reconcile_that_does_not_take_the_handlers_arguments_is_refused_where_it_is_declared() -> None:
+    """Else it fails when a call is in doubt, each time it is asked, and never settles one."""
+    tools = Registry()
+
+    @tools.tool
+    def pay(cents: int, to: str = "", *, call: Call) -> None: ...
+
+    with pytest.raises(BadTool, match=r"tool pay: its reconcile does not take the handler's arguments: "):
+        pay.reconcile(lambda sents, to: None)
+    with pytest.raises(BadTool, match="missing a required argument: 'payee'"):
+        pay.reconcile(lambda cents, to, payee: None)
+    assert not pay.spec.reconciles
+    assert pay.reconciler is None
+
+
+def _looks(cents: int, to: str, *, call: Call) -> None: ...
+
+
+@pytest.mark.parametrize("reconcile", [_looks, lambda **arguments: None, lambda cents, to, hint="": None])
+def test_a_reconcile_that_takes_the_handlers_arguments_is_accepted(reconcile: Callable[..., None]) -> None:
+    tools = Registry()
+
+    @tools.tool
+    def pay(cents: int, to: str = "") -> None: ...
+
+    pay.reconcile(reconcile)
+    assert pay.spec.reconciles
