@@ -58,6 +58,29 @@ class DialectReader(ABC):
         """The content to send back for a paused turn, with its calls unchanged."""
         return []
 
+    def object_in(self, frame: Frame, name: str) -> Frame:
+        """The member if it is an object, else an empty one.
+
+        A value that is neither an object nor empty may have held a part of a call, so it violates the protocol."""
+        value = frame.get(name)
+        if isinstance(value, dict):
+            return value
+        if value:
+            self.turn.violate(f"{name} is not an object")
+        return {}
+
+    def objects_in(self, frame: Frame, name: str) -> list[Frame]:
+        """The objects in a member that is a list; other values as for `object_in`. Any other item is a violation."""
+        value = frame.get(name)
+        if isinstance(value, list):
+            found = mappings(value)
+            if found is not value:
+                self.turn.violate(f"an item of {name} is not an object")
+            return found
+        if value:
+            self.turn.violate(f"{name} is not a list")
+        return []
+
     def counted(self) -> list[OpenCall]:
         """The calls that the harness must run (not those of the provider's own tools), in order of first appearance."""
         return self.turn.calls

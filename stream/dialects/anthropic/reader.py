@@ -129,7 +129,7 @@ class AnthropicReader(DialectReader):
         return max((at + 1 for at, block in enumerate(self._blocks) if block.type == "fallback"), default=0)
 
     def _message_start(self, frame: Frame) -> None:
-        message = mapping(frame.get("message"))
+        message = self.object_in(frame, "message")
         repeats = self.turn.turn_id is not None and message.get("id") == self.turn.turn_id and not self._blocks
         if self._started and not repeats:
             self.turn.violate("a second message_start")
@@ -146,7 +146,9 @@ class AnthropicReader(DialectReader):
             return
         if not self._started or self._reasons:
             self.turn.violate("a block outside of its message")
-        block = self._open(mapping(frame.get("content_block")))
+        if not (start := self.object_in(frame, "content_block")):
+            self.turn.violate("a block without its content")
+        block = self._open(start)
         if block.type == "text":
             self.turn.add_text(block.start.get("text"))
 
@@ -173,7 +175,7 @@ class AnthropicReader(DialectReader):
         block = self._open_block(frame)
         if block is None:
             return
-        delta = mapping(frame.get("delta"))
+        delta = self.object_in(frame, "delta")
         kind = delta.get("type")
         if kind == "input_json_delta":
             self._input(block, delta.get("partial_json"))

@@ -70,7 +70,11 @@ class Block:
 def call_of(turn: OpenTurn, start: Frame) -> OpenCall | None:
     """Open a call where this start or whole block is one for the harness; None for tools that the server runs."""
     about = start.get("toolUse")
-    if not isinstance(about, dict) or about.get("type") == "server_tool_use":
+    if not isinstance(about, dict):
+        if about is not None:
+            turn.violate("toolUse is not an object")
+        return None
+    if about.get("type") == "server_tool_use":
         return None
     call = turn.open_call()
     call.identify(about.get("toolUseId"))

@@ -106,19 +106,21 @@ class ConverseReader(DialectReader):
         if index in self._blocks:
             self.turn.violate("a second block under one index")
             return
-        start = mapping(frame.get("start"))
-        self._blocks[index] = Block(start, call_of(self.turn, start))
+        start = self.object_in(frame, "start")
+        block = self._blocks[index] = Block(start, call_of(self.turn, start))
+        if block.call is not None:
+            block.call.add(start["toolUse"].get("input"))  # some gateways send it here
 
     def _block_delta(self, frame: Frame) -> None:
         index = self._index(frame)
         if index is None:
             return
-        delta = mapping(frame.get("delta"))
+        delta = self.object_in(frame, "delta")
         block = self._blocks.get(index)
         if block is None:
             block = self._blocks[index] = Block({}, None)  # text and reasoning have no start
         if "toolUse" in delta:
-            self._input(block, mapping(delta["toolUse"]).get("input"))
+            self._input(block, self.object_in(delta, "toolUse").get("input"))
         elif block.call is not None:
             self.turn.violate("text inside a call")
         else:

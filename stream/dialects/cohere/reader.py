@@ -68,7 +68,7 @@ class CohereReader(DialectReader):
         content = whole.get("content")
         for index, item in enumerate([{"type": "text", "text": content}] if text(content) else mappings(content)):
             self._add(index, item)
-        for entry in mappings(whole.get("tool_calls")):
+        for entry in self.objects_in(whole, "tool_calls"):
             slot = self._open(entry)
             slot.closed = True
             if slot.call is not None:
@@ -100,13 +100,13 @@ class CohereReader(DialectReader):
     def _message_start(self, frame: Frame) -> None:
         if self._started:
             self.turn.violate("a second message-start")
-        if _message(frame).get("tool_calls"):
+        if self._message(frame).get("tool_calls"):
             self.turn.violate("a call inside message-start")
         self._started = True
         self.turn.identify(frame.get("id"))
 
     def _content_piece(self, frame: Frame) -> None:
-        self._add(frame.get("index"), mapping(_message(frame).get("content")))
+        self._add(frame.get("index"), self.object_in(self._message(frame), "content"))
 
     def _add(self, index: object, item: Frame) -> None:
         """Add a piece of content. Its type is told by its start, and without one by its member."""
@@ -122,7 +122,7 @@ class CohereReader(DialectReader):
             self.turn.add_text(words)
 
     def _plan_piece(self, frame: Frame) -> None:
-        self._plan.append(text(_message(frame).get("tool_plan")))
+        self._plan.append(text(self._message(frame).get("tool_plan")))
 
     def _call_start(self, frame: Frame) -> None:
         index = frame.get("index")
@@ -136,7 +136,7 @@ class CohereReader(DialectReader):
     def _call_delta(self, frame: Frame) -> None:
         slot = self._open_slot(frame)
         if slot is not None and slot.call is not None:
-            function = mapping(self._entry(frame).get("function"))
+            function = self.object_in(self._entry(frame), "function")
             slot.call.rename(function.get("name"))
             slot.call.add(function.get("arguments"))
 
@@ -146,6 +146,9 @@ class CohereReader(DialectReader):
             slot.closed = True
             if slot.call is not None:
                 slot.call.finish()
+
+    def _message(self, frame: Frame) -> Frame:
+        return self.object_in(self.object_in(frame, "delta"), "message")
 
     def _open_slot(self, frame: Frame) -> _IndexedCall | None:
         index = frame.get("index")
@@ -157,7 +160,7 @@ class CohereReader(DialectReader):
 
     def _entry(self, frame: Frame) -> Frame:
         """The call of an event: an object on the wire, a list of one in the documentation."""
-        entry = _message(frame).get("tool_calls")
+        entry = self._message(frame).get("tool_calls")
         if isinstance(entry, list) and len(entry) == 1:
             entry = entry[0]
         if not isinstance(entry, dict):
@@ -167,7 +170,7 @@ class CohereReader(DialectReader):
     def _open(self, entry: Frame) -> _IndexedCall:
         if entry.get("type") not in (None, "", "function"):
             return _IndexedCall(None)
-        function = mapping(entry.get("function"))
+        function = self.object_in(entry, "function")
         call = self.turn.open_call()
         call.identify(entry.get("id"))
         call.rename(function.get("name"))
@@ -209,10 +212,6 @@ class CohereReader(DialectReader):
         "message-end": _message_end,
     }
     kinds = frozenset(_HANDLERS)
-
-
-def _message(frame: Frame) -> Frame:
-    return mapping(mapping(frame.get("delta")).get("message"))
 
 
 def _place(item: tuple[object, object]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ...turns.assembly import AssembledCalls
-from ...turns.reader import DialectReader, Frame, mapping, mappings, text, without
+from ...turns.reader import DialectReader, Frame, mapping, text, without
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenCall, OpenTurn
 from ...wire.arguments import joined
@@ -54,8 +54,8 @@ class GenerateReader(DialectReader):
         self.turn.add_usage(frame.get("usageMetadata"))
         if "promptFeedback" in frame and (blocked := mapping(frame["promptFeedback"]).get("blockReason")):
             self.turn.end("filtered", str(blocked))
-        for candidate in _first_candidate(frame):
-            for part in mappings(mapping(candidate.get("content")).get("parts")):
+        for candidate in self._first_candidate(frame):
+            for part in self.objects_in(self.object_in(candidate, "content"), "parts"):
                 self._part(part)
             self._finish(candidate.get("finishReason"))
 
@@ -99,17 +99,16 @@ class GenerateReader(DialectReader):
         if not part.get("thought"):
             self.turn.add_text(part.get("text"))
 
+    def _first_candidate(self, frame: Frame) -> list[Frame]:
+        """The parts of a frame that belong to candidate 0. Google omits the index where it is 0."""
+        return [one for one in self.objects_in(frame, "candidates") if one.get("index") in (0, "0", None)]
+
     def _finish(self, reason: object) -> None:
         if reason in _NOT_FINISHED:
             return
         word = text(reason) or _NUMBERED.get(reason if type(reason) is int else 0, str(reason))
         image = "filtered" if word.startswith("IMAGE_") else "withheld"
         self.turn.end(FINISH_REASONS.get(word, image), word)  # type: ignore[arg-type]
-
-
-def _first_candidate(frame: Frame) -> list[Frame]:
-    """The parts of a frame that belong to candidate 0. Google omits the index where it is 0."""
-    return [one for one in mappings(frame.get("candidates")) if one.get("index") in (0, "0", None)]
 
 
 def _is_plain(part: Frame) -> bool:

@@ -114,7 +114,9 @@ class InteractionsReader(DialectReader):
         if type(index) is not int or index in self._steps:
             self.turn.violate("a step without an index of its own")
             return
-        self._open(index, mapping(frame.get("step")))
+        if not (start := self.object_in(frame, "step")):
+            self.turn.violate("a step without its content")
+        self._open(index, start)
 
     def _open(self, index: int, start: Frame) -> _Step:
         call = None
@@ -142,7 +144,7 @@ class InteractionsReader(DialectReader):
         step = self._open_step(frame)
         if step is None:
             return
-        delta = mapping(frame.get("delta"))
+        delta = self.object_in(frame, "delta")
         if step.call is None:
             step.deltas.append(delta)
             if step.start.get("type") == "model_output":

@@ -5,10 +5,10 @@ Decides which done reasons let calls run. Must not know bytes or argument JSON. 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...turns.assembly import AssembledCalls
-from ...turns.reader import DialectReader, Frame, mapping, text, without
+from ...turns.reader import DialectReader, Frame, text, without
 from ...turns.turn import Dialect, TurnOutcome
 from ...turns.turn_builder import OpenTurn
 
@@ -29,13 +29,14 @@ class OllamaReader(DialectReader):
             self.turn.violate("a line after done")
             return
         self.turn.add_usage({name: frame[name] for name in _USAGE if isinstance(frame.get(name), int)})
-        message = mapping(frame.get("message"))
+        message = self.object_in(frame, "message")
         if "message" not in frame and text(frame.get("response")):
             self.turn.violate("an answer of /api/generate, not a chat turn")
         self.turn.add_text(message.get("content"))
         if thought := text(message.get("thinking")):
             self._thinking.append(thought)
-        self._calls(message.get("tool_calls"))
+        for entry in self.objects_in(message, "tool_calls"):
+            self._call(entry)
         if frame.get("done") is True:
             self._end(frame.get("done_reason"))
 
@@ -63,21 +64,9 @@ class OllamaReader(DialectReader):
             ]
         return [message] if calls or self.turn.text or self._thinking else []
 
-    def _calls(self, entries: object) -> None:
-        if entries is None:
-            return
-        if not isinstance(entries, list):
-            self.turn.violate("tool_calls is not a list")
-            return
-        for entry in entries:
-            if isinstance(entry, dict):
-                self._call(entry)
-            else:
-                self.turn.violate("an entry of tool_calls is not an object")
-
     def _call(self, entry: Frame) -> None:
         """One whole call. Its index counts for itself in each of the server's parsers, and means nothing."""
-        about: dict[str, Any] = mapping(entry.get("function"))
+        about = self.object_in(entry, "function")
         call = self.turn.open_call()
         call.identify(entry.get("id"))
         call.rename(about.get("name"))

@@ -58,7 +58,7 @@ class ChatReader(DialectReader):
     def read(self, kind: str, frame: Frame) -> None:
         self.turn.identify(frame.get("id"))
         self.turn.add_usage(frame.get("usage"))
-        for choice in _first_choice(frame):
+        for choice in self._first_choice(frame):
             self._choice(choice, "delta")
 
     def done(self) -> None:
@@ -68,7 +68,7 @@ class ChatReader(DialectReader):
         self._whole = True
         self.turn.identify(document.get("id"))
         self.turn.add_usage(document.get("usage"))
-        for choice in _first_choice(document):
+        for choice in self._first_choice(document):
             self._choice(choice, "message")
 
     def close(self) -> None:
@@ -108,13 +108,18 @@ class ChatReader(DialectReader):
             self.turn.endings.clear()
             self.turn.notes.append("a call without argument text, and no [DONE] after it")
 
+    def _first_choice(self, frame: Frame) -> list[Frame]:
+        """The parts of a frame that belong to choice 0. Choices without an index are parts of one message."""
+        return [choice for choice in self.objects_in(frame, "choices") if choice.get("index") in (0, "0", None)]
+
     def _choice(self, choice: Frame, member: str) -> None:
         if error := error_in(choice):
             self.turn.fail(error)
         if choice.get("text") and _is_text_completion(choice):
             self.turn.violate("a text completion, not a chat turn")
         self._spoke |= isinstance(choice.get(member), dict)
-        self._message(mapping(choice.get(member)), whole=member == "message")
+        message = mapping(choice.get(member)) if self._whole else self.object_in(choice, member)
+        self._message(message, whole=self._whole)
         reason = choice.get("finish_reason")
         self._finish(mapping(choice.get("finish_details")).get("type") if reason in (None, "") else reason)
         native = choice.get("native_finish_reason")
@@ -151,11 +156,6 @@ class ChatReader(DialectReader):
             word = text(reason) or str(reason)
             self._reasons.append(word)
             self.turn.end(FINISH_REASONS.get(word, "withheld"), word)
-
-
-def _first_choice(frame: Frame) -> list[Frame]:
-    """The parts of a frame that belong to choice 0. Choices without an index are parts of one message."""
-    return [choice for choice in mappings(frame.get("choices")) if choice.get("index") in (0, "0", None)]
 
 
 def detect(kind: str, frame: Frame) -> bool:

@@ -108,7 +108,7 @@ class ResponsesReader(DialectReader):
         index = self._index(frame)
         if index is None:
             return None
-        item = mapping(frame.get("item"))
+        item = self.object_in(frame, "item")
         kind = kind_of(item)
         slot = self._items.streamed.get(index) or self._items.open(index, kind)
         if (slot.call.kind if slot.call else None) != kind:

@@ -87,6 +87,23 @@ def test_what_cannot_be_right_is_malformed(data: bytes) -> None:
     assert fed(data).outcome == "malformed"
 
 
+@pytest.mark.parametrize(
+    ("parts", "want"),
+    [
+        ([start(0, input={"a": 1})], ("completed", [{"a": 1}])),
+        ([start(0, input={}), delta(0, toolUse={"input": '{"a":1}'})], ("completed", [{"a": 1}])),
+        ([start(0, input={"a": 1}), delta(0, toolUse={"input": '{"a":1}'})], ("malformed", [])),
+        ([start(0), delta(0, toolUse={"input": {"a": 1}})], ("completed", [{"a": 1}])),
+    ],
+)
+def test_arguments_as_an_object_count_in_the_start_and_as_the_only_fragment(
+    parts: list[bytes], want: tuple[str, list[Any]]
+) -> None:
+    result = fed(b"".join(parts) + stop(0) + ended())
+
+    assert (result.outcome, [call.arguments for call in result.calls]) == want
+
+
 def test_an_exception_is_a_failure_with_its_name_and_words_whatever_came_before() -> None:
     result = fed(CALL + ended() + exception("throttlingException", {"message": "Slow down"}))
 
