@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,14 @@ def ground() -> Iterator[tuple[RealServer, str, Path]]:
 
 
 @contextmanager
-def workers(command: tuple[str, ...], count: int) -> Iterator[None]:
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+def workers(
+    command: tuple[str, ...], count: int, more: Mapping[str, str] | None = None
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Worker processes, each the leader of a session; `more` is added to their environment."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE), **(more or {})}
     started = [subprocess.Popen(command, cwd=HERE, env=environment, **_SILENT) for _ in range(count)]
     try:
-        yield
+        yield started
     finally:
         for process in started:
             os.killpg(process.pid, signal.SIGKILL)  # some have started others

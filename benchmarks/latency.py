@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -45,21 +46,40 @@ def main() -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Starts:
+    """Medians, seconds: submit to the handler's first line, and one durable SET in the same rhythm and in a row."""
+
+    wait: float
+    paced_set: float
+    set_in_a_row: float
+
+
 def starts(client: Client, plain: redis.Redis, path: Path) -> None:
     """From submit to the handler's first line on an idle worker, against one durable SET."""
-    sets, waits = [], []
-    for n in range(WAITS):
-        for _ in range(2):  # one after a call, one after a SET
-            time.sleep(PAUSE_S)
-            sets.append(timed(partial(plain.set, f"bench:{n}", "x" * 100)))
-        time.sleep(PAUSE_S)
-        waits.append(one_wait(client, path, n))
-    wait, alone = statistics.median(waits), statistics.median(sets)
-    in_a_row = statistics.median(timed(lambda: plain.set("bench:0", "x" * 100)) for _ in range(WAITS))
+    found = measured_starts(client, plain, path, WAITS)
     print(
-        f"submit to handler start, p50: {ms(wait)} = {wait / alone:.1f} durable SETs of {ms(alone)} in the same rhythm"
+        f"submit to handler start, p50: {ms(found.wait)} = {found.wait / found.paced_set:.1f} durable SETs of "
+        f"{ms(found.paced_set)} in the same rhythm"
     )
-    print(f"    ({wait / in_a_row:.1f} of those sent in a row without a pause, {ms(in_a_row)} each)")
+    ratio = found.wait / found.set_in_a_row
+    print(f"    ({ratio:.1f} of those sent in a row without a pause, {ms(found.set_in_a_row)} each)")
+
+
+def measured_starts(client: Client, plain: redis.Redis, path: Path, waits: int) -> Starts:
+    sets, times = list[float](), list[float]()
+    for n in range(waits):
+        sets += (paced_set(plain, n), paced_set(plain, n))  # one after a call, one after a SET
+        time.sleep(PAUSE_S)
+        times.append(one_wait(client, path, n))
+    in_a_row = [timed(lambda: plain.set("bench:0", "x" * 100)) for _ in range(WAITS)]
+    return Starts(statistics.median(times), statistics.median(sets), statistics.median(in_a_row))
+
+
+def paced_set(plain: redis.Redis, n: int) -> float:
+    """Seconds for one durable SET after a pause."""
+    time.sleep(PAUSE_S)
+    return timed(partial(plain.set, f"bench:{n}", "x" * 100))
 
 
 def one_wait(client: Client, path: Path, n: int) -> float:

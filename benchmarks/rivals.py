@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +25,7 @@ class Rival:
         needs: the module that must be installed.
         worker: the command line of one worker process.
         share: how much of the load it gets; slow ones get less, since it is a rate that is measured.
+        environment: variables that its worker gets besides.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Rival:
     fill: Callable[[str, int], None]
     share: float = 1.0
     processes: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def is_installed(self) -> bool:

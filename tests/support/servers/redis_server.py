@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import signal
 import subprocess
@@ -62,14 +63,16 @@ class RealServer:
         """A new client that re-sends nothing by itself."""
         return redis.Redis.from_url(self.url, decode_responses=True, retry=Retry(NoBackoff(), 0))
 
+    def command(self) -> list[str]:
+        """What starts it."""
+        options = ((f"--{name.replace('_', '-')}", value) for name, value in self._options.items())
+        return [str(server_binary()), *itertools.chain.from_iterable(options)]
+
     def start(self) -> Self:
         """Start it, or start it again with its data; returns once it answers."""
-        command = [str(server_binary())]
-        for name, value in self._options.items():
-            command += [f"--{name.replace('_', '-')}", value]
         self.socket.unlink(missing_ok=True)
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self._answers, description=f"the test server answers; its log: {self.log[-500:]}")
         return self
 
