@@ -26,8 +26,8 @@ def is_installed() -> bool:
 class CountedServer(RealServer):
     """A server of which each instruction is counted. Some fifty times as slow as one that is not."""
 
-    def __init__(self) -> None:
-        super().__init__(**_QUIET)
+    def __init__(self, **options: str) -> None:
+        super().__init__(**_QUIET, **options)
 
     def command(self) -> list[str]:
         out = f"--callgrind-out-file={self.folder}/counts"
@@ -65,7 +65,7 @@ class Instructions:
 
 def instructions(checkout: Checkout, count: int) -> Instructions:
     """Count one call's instructions: admitted in turns of 10, taken, claimed and settled, 32 commands at a time."""
-    with CountedServer() as server:
+    with CountedServer(**checkout.server) as server:
         counted: dict[str, float] = {}
         phases = checkout.phases("steps", server.url, count)
         last = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,9 @@ from typing import Any
 
 from grounds import HERE
 from rivals import Rival, our_worker
+
+COMPACT = "hash-max-listpack-value"
+COMPACT_BY_DEFAULT = "64"
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,18 @@ class Checkout:
     def environment(self) -> Mapping[str, str]:
         return {"PYTHONPATH": f"{self.root / '.types'}{os.pathsep}{HERE}"}
 
+    @property
+    def server(self) -> Mapping[str, str]:
+        """The one option that its embedded server had not always, as it has it; it decides on memory and time."""
+        for settings in self.root.glob("ops/**/embedded.conf"):
+            found = re.search(rf"^{COMPACT} (\d+)$", settings.read_text("utf-8"), re.MULTILINE)
+            return {COMPACT.replace("-", "_"): found[1] if found else COMPACT_BY_DEFAULT}
+        return {}
+
     def rival(self) -> Rival:
-        """Its worker with 32 slots, and its public client."""
-        return Rival(self.name, "toolonce.worker", our_worker(), self.submit, environment=self.environment)
+        """Its worker with 32 slots, its public client and its server."""
+        command, more = our_worker(), self.environment
+        return Rival(self.name, "toolonce.worker", command, self.submit, environment=more, server=self.server)
 
     def submit(self, url: str, count: int) -> None:
         """Submit calls in turns of 10, as a harness does."""

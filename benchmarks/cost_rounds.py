@@ -12,7 +12,7 @@ import redis
 from checkouts import Checkout
 from grounds import PATIENCE_S, ground, workers
 from rivals import Rival, our_worker
-from usage import Usage, session_cpu_us
+from usage import ServerUsage, session_cpu_us
 
 from tests.support.wait import wait_until
 from toolonce.store.model.keys import Namespace
@@ -59,26 +59,31 @@ class Drained:
 
 def cost(rival: Rival, count: int) -> Cost:
     """Fill the queue, then let one worker process empty it. Its first and last calls are not looked at."""
-    with ground() as (server, url, path), server.client() as plain:
+    with ground(**rival.server) as (server, url, path), server.client() as plain:
         total = count + WARM
 
         def ran(least: int) -> None:
             wait_until(lambda: marks.count(path) >= least, PATIENCE_S, f"{rival.name} runs {least} calls")
 
         rival.fill(url, WARM)
-        empty = Usage.of(plain)
+        empty = ServerUsage.of(plain)
         rival.fill(url, count)
-        filled = Usage.of(plain)
+        filled = ServerUsage.of(plain)
         with workers(rival.worker, rival.processes, rival.environment) as processes:
             leaders = [process.pid for process in processes]
             ran(total // 8)
-            at, first, begun, worker = time.perf_counter(), marks.count(path), Usage.of(plain), session_cpu_us(leaders)
+            at, first, begun, worker = (
+                time.perf_counter(),
+                marks.count(path),
+                ServerUsage.of(plain),
+                session_cpu_us(leaders),
+            )
             ran(total - total // 50)
-            ran_calls, ended, spent = marks.count(path) - first, Usage.of(plain), session_cpu_us(leaders) - worker
+            ran_calls, ended, spent = marks.count(path) - first, ServerUsage.of(plain), session_cpu_us(leaders) - worker
             took = time.perf_counter() - at
             ran(total)
             time.sleep(_LAST_OUTCOMES_S)  # not all systems can be asked whether the last ones are stored
-            settled = Usage.of(plain)
+            settled = ServerUsage.of(plain)
     queued = (filled.data_bytes - empty.data_bytes) / count
     return Cost(
         submit_us=(filled.cpu_us - empty.cpu_us) / count,
@@ -93,16 +98,16 @@ def cost(rival: Rival, count: int) -> Cost:
 
 def drained(checkout: Checkout, count: int) -> Drained:
     """Two light clients empty the queue, as quickly as the server can."""
-    with ground() as (server, url, _), server.client() as plain:
+    with ground(**checkout.server) as (server, url, _), server.client() as plain:
         checkout.admit(url, count)
         clients = [checkout.phases("drain", url) for _ in range(LIGHT_CLIENTS)]
         for client in clients:
             client.ready()
-        before = Usage.of(plain)
+        before = ServerUsage.of(plain)
         for client in clients:
             client.start()
         done = [client.finish() for client in clients]
-        spent = Usage.of(plain).cpu_us - before.cpu_us
+        spent = ServerUsage.of(plain).cpu_us - before.cpu_us
     calls = sum(client["calls"] for client in done)
     seconds = max(client["seconds"] for client in done)
     return Drained(calls / seconds, spent / calls, 1e6 * sum(client["cpu_seconds"] for client in done) / calls)

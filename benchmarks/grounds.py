@@ -25,13 +25,14 @@ _SILENT: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DE
 
 
 @contextmanager
-def ground() -> Iterator[tuple[RealServer, str, Path]]:
-    """A fresh durable server and a fresh file of marks, named to all that is started inside."""
+def ground(**options: str) -> Iterator[tuple[RealServer, str, Path]]:
+    """A fresh durable server, with these options of `RealServer`, and a fresh file of marks; named to all that is
+    started inside."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     url = f"redis://127.0.0.1:{port}/0"  # not all of them know unix sockets
-    with RealServer(port=port, bind="127.0.0.1") as server, tempfile.TemporaryDirectory() as folder:
+    with RealServer(port=port, bind="127.0.0.1", **options) as server, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "marks"
         os.environ |= {"BENCH_REDIS": url, "TOOLONCE_REDIS_URL": url, marks.FILE: str(path)}
         yield server, url, path

@@ -26,6 +26,7 @@ class Rival:
         worker: the command line of one worker process.
         share: how much of the load it gets; slow ones get less, since it is a rate that is measured.
         environment: variables that its worker gets besides.
+        server: options of its server.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Rival:
     share: float = 1.0
     processes: int = 1
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
+    server: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def is_installed(self) -> bool:

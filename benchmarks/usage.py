@@ -12,7 +12,7 @@ _SESSION = 3  # place of the session id in /proc/<pid>/stat, counted behind the 
 
 
 @dataclass(frozen=True)
-class Usage:
+class ServerUsage:
     """Readings of one server.
 
     Attributes:
@@ -26,7 +26,7 @@ class Usage:
     data_bytes: int
 
     @classmethod
-    def of(cls, client: Any) -> Usage:
+    def of(cls, client: Any) -> ServerUsage:
         info = client.info("cpu", "memory", "persistence")
         cpu = info["used_cpu_sys_main_thread"] + info["used_cpu_user_main_thread"]
         return cls(cpu * 1e6, info["aof_current_size"], info["used_memory_dataset"])
