@@ -168,7 +168,7 @@ class _Rehearsal:
             self._lose(channel.begun, "the worker died before the outcome was stored")
         elif fault is Fault.LEASE_STOLEN:
             self._lose(channel.begun or not run.begins, "the lease was lost")
-            self._late(end)
+            self._late(run, end)
         else:
             self._follow(run, end, channel)
             if fault is Fault.REPLY_LOST:
@@ -203,8 +203,8 @@ class _Rehearsal:
         else:
             self._move(State.QUEUED, why)
 
-    def _late(self, end: End) -> None:
-        ending, state = late(end), self.trial.state
+    def _late(self, run: Run, end: End) -> None:
+        ending, state = late(run, end), self.trial.state
         counts = state is State.UNKNOWN or (state is State.QUEUED and ending and ending.state is State.SUCCEEDED)
         if ending and counts:
             self._settle(ending, "the late word counts")

@@ -24,8 +24,8 @@ class Failure:
         message: one line of text; never holds arguments of secret fields.
         details: JSON-like extra facts, for example the schema path that was violated; of a conflict ``first``, what
             became of the first call: tool, state, attempt, and reason and error where there are any.
-        effect: ``none`` where it is certain that no attempt has executed anything, although there was one; else empty.
-            Never a tool's own word.
+        effect: ``none`` where it is certain that no attempt has had an effect, although there was one; else empty. A
+            tool may say it of its own attempt (``ToolError(effect="none")``); the store counts those before.
     """
 
     code: str

@@ -65,7 +65,7 @@ class Attempt:
         """A handler that was given up has ended after all: its word still settles an unknown call."""
         self.session.left()
         end = self._protected(end)
-        ending = late(end)
+        ending = late(self.run, end)
         _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
         self._trace(end)
         try:

@@ -75,7 +75,7 @@ def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
         case Kind.RETURNED:
             return Settle(Ending(State.SUCCEEDED, end.result, marks=end.marks))
         case Kind.TOOL_ERROR:
-            return Settle(Ending(State.FAILED, failure=Failure(end.code, end.message, end.details)))
+            return Settle(_failed(run, end))
         case Kind.LEASE_LOST:
             return Nothing()
         case Kind.NOT_STARTED:
@@ -95,17 +95,23 @@ def decide(run: Run, end: End, retry: Retry, now: Circumstances) -> Move:
 
 def effect_so_far(run: Run) -> str:
     """``none`` where nothing can have been executed before this attempt has its effect, else empty; see `Failure`."""
-    untouched = not run.ran_before if run.effect is Effect.MUTATING else run.attempt == 1
+    untouched = not run.ran_before if run.effect is Effect.MUTATING else run.attempt - run.not_started <= 1
     return "none" if untouched else ""
 
 
-def late(end: End) -> Ending | None:
+def _failed(run: Run, end: End) -> Ending:
+    """The handler's own failure. That it had no effect is true of the call where no attempt before can have had one."""
+    effect = effect_so_far(run) if end.effect == "none" else ""
+    return Ending(State.FAILED, failure=Failure(end.code, end.message, end.details, effect))
+
+
+def late(run: Run, end: End) -> Ending | None:
     """What the end of a handler that was given up still says: its value, or its own failure. The rest is no news."""
     match end.kind:
         case Kind.RETURNED:
             return Ending(State.SUCCEEDED, end.result, marks=end.marks)
         case Kind.TOOL_ERROR:
-            return Ending(State.FAILED, failure=Failure(end.code, end.message, end.details))
+            return _failed(run, end)
         case _:
             return None
 

@@ -16,7 +16,7 @@ BaseException
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ...store.model.errors import ToolonceError
 
@@ -28,12 +28,22 @@ class ToolError(ToolonceError):
         message: one line fit for the model.
         code: a stable word of the tool's own.
         details: JSON-like facts that help to correct the call.
+        effect: ``none`` where this attempt has changed nothing, for certain, and nothing of it will come: the model is
+            told so, and a key of ``unique_by`` is free again. Left out, it may have had a part of its effect.
     """
 
-    def __init__(self, message: str, *, code: str = "tool_error", details: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "tool_error",
+        details: dict[str, Any] | None = None,
+        effect: Literal["none"] | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.details = details or {}
+        self.effect = effect
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)

@@ -47,6 +47,7 @@ class End:
         marks: JSON text of facts about the stored form, "" for none.
         code: the word for a failure; message: one line about it.
         retry_after: seconds, where the handler asked for a wait.
+        effect: ``none`` where the handler says that this attempt has had none.
         raised: of an exception: type, file, line, and message where it may be told; for the call's history.
         traceback: of an exception, for the worker's log.
     """
@@ -58,6 +59,7 @@ class End:
     message: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     retry_after: float | None = None
+    effect: str = ""
     raised: dict[str, Any] = field(default_factory=dict)
     traceback: str = ""
 
@@ -94,8 +96,8 @@ def classify(
     known["raised"] = {name: value for name, value in raised.items() if value}
     match error:
         case ToolError():
-            message, details = told(error, secrets), _details(error.details, secrets)
-            return End(Kind.TOOL_ERROR, code=told(error.code, secrets), message=message, details=details, **known)
+            known |= {"details": _details(error.details, secrets), "effect": "none" if error.effect == "none" else ""}
+            return End(Kind.TOOL_ERROR, code=told(error.code, secrets), message=told(error, secrets), **known)
         case NotStarted():
             after = _seconds(error.retry_after)
             return End(Kind.NOT_STARTED, code="not_started", message=told(error, secrets), retry_after=after, **known)

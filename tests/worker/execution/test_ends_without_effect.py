@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, cancel, retry
 from toolonce.stream.replies.answers import for_model
-from toolonce.worker import Ask, Call, LeaseLost, NotStarted, Registry
+from toolonce.worker import Ask, Call, LeaseLost, NotStarted, Registry, ToolError
 from toolonce.worker.execution import run_session
 from toolonce.worker.execution.run_session import RunSession
 
@@ -195,3 +195,20 @@ def test_a_thread_left_behind_cannot_begin_once_it_was_decided_that_nothing_has_
 
     assert NOTHING in tools.told(key)
     assert tools.effects == 0
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_a_tool_that_fails_without_effect_tells_the_model_so(
+    site: Site, tools: Tools, isolation: Literal["thread", "process"]
+) -> None:
+    @tools.registry.tool(isolation=isolation)
+    def pay() -> None:
+        raise ToolError("no such account", code="no_account", effect="none")
+
+    with site.worker_here(tools.registry):
+        key = site.submit("pay")
+        record = site.wait_for(key, State.FAILED)
+
+    assert record.failure
+    assert (record.failure.code, record.failure.effect, tools.effects) == ("no_account", "none", 0)
+    assert NOTHING in tools.told(key)

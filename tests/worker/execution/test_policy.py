@@ -162,7 +162,7 @@ def test_a_stop_sees_the_time_since_the_call_was_queued() -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_late_word_is_a_value_or_a_failure_of_its_own_and_nothing_else(kind: Kind) -> None:
-    ending = late(End(kind, result="0"))
+    ending = late(run(), End(kind, result="0"))
 
     expected = {Kind.RETURNED: State.SUCCEEDED, Kind.TOOL_ERROR: State.FAILED}.get(kind)
     assert (ending.state if ending else None) is expected
@@ -210,7 +210,9 @@ def test_an_end_crosses_a_process_border_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ToolError("m", code="c", details={"a": 1}), NotStarted("m", retry_after=2)], ids=["failed", "not started"]
+    "error",
+    [ToolError("m", code="c", details={"a": 1}, effect="none"), NotStarted("m", retry_after=2)],
+    ids=["failed", "not started"],
 )
 def test_errors_of_handlers_survive_pickling(error: Exception) -> None:
     copy = pickle.loads(pickle.dumps(error))
@@ -251,3 +253,22 @@ def test_a_failure_says_that_there_was_no_effect_where_that_is_certain(
         assert isinstance(move, Settle)
         assert move.ending.failure
         assert move.ending.failure.effect == expected
+
+
+@pytest.mark.parametrize("effect", ["read", "idempotent", "mutating"])
+def test_a_tool_may_say_that_its_attempt_had_no_effect_and_speaks_for_no_attempt_before(effect: str) -> None:
+    end = classify(ToolError("no such account", effect="none"))
+    first = run(effect)
+    second = replace(first, attempt=2, ran_before=True)
+    after_a_refused_connection = replace(first, attempt=2, not_started=1)
+    for attempt, expected in ((first, "none"), (second, ""), (after_a_refused_connection, "none")):
+        move = decide(attempt, end, FIXED, Circumstances())
+        word = late(attempt, end)
+        assert isinstance(move, Settle)
+        assert word
+        assert [ending.failure and ending.failure.effect for ending in (move.ending, word)] == [expected, expected]
+
+
+def test_a_word_that_toolonce_does_not_know_says_nothing_about_the_effect() -> None:
+    odd: Any = "some"
+    assert classify(ToolError("no", effect=odd)).effect == ""
