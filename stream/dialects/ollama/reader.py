@@ -28,7 +28,8 @@ class OllamaReader(DialectReader):
         if self._done:
             self.turn.violate("a line after done")
             return
-        self.turn.add_usage({name: frame[name] for name in _USAGE if isinstance(frame.get(name), int)})
+        if usage := {name: frame[name] for name in _USAGE if isinstance(frame.get(name), int)}:
+            self.turn.add_usage(usage)
         message = self.object_in(frame, "message")
         if "message" not in frame and text(frame.get("response")):
             self.turn.violate("an answer of /api/generate, not a chat turn")

@@ -74,6 +74,13 @@ PROVIDERS = [
         "https://generativelanguage.googleapis.com/v1beta/interactions", "x-goog-api-key",
         {"input": ASK, "stream": True, "tools": [{"type": "function", **FUNCTION}]},
     ),
+    Provider(
+        "cohere", "COHERE_API_KEY", "command-a-03-2025", "https://api.cohere.com/v2/chat", "Authorization",
+        {
+            "messages": [{"role": "user", "content": ASK}], "stream": True, "tool_choice": "REQUIRED",
+            "tools": [{"type": "function", "function": FUNCTION}],
+        },
+    ),
 ]  # fmt: skip
 
 

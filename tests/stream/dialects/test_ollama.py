@@ -112,3 +112,8 @@ def test_an_answer_of_the_generate_interface_is_no_chat_turn_without_text() -> N
     ):
         assert result.outcome == "malformed"
         assert "/api/generate" in result.diagnostics[0]
+
+
+def test_a_turn_that_was_cut_before_its_usage_has_none() -> None:
+    assert in_all_pieces("ollama", GOOD[:-5]).usage is None
+    assert in_all_pieces("ollama", GOOD.replace(b'"stop"}', b'"stop", "eval_count": 5}')).usage == {"eval_count": 5}

@@ -37,10 +37,14 @@ SPLINTERS = [
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[Dialect, bytes, dict[str, Any]]:
-    """A transcript's dialect, its options, and its bytes with a few bytes changed, dropped, doubled or put in."""
+    """A transcript's dialect, its options, and its bytes with a few bytes or events changed, dropped, doubled or put in."""
     transcript = draw(st.sampled_from(EVERY))
-    data = bytearray(transcript.data)
-    for _ in range(draw(st.integers(1, 4))):
+    pieces = events(transcript) if transcript.kind == "stream" else [transcript.data]
+    for _ in range(draw(st.integers(0, 2))):  # whole events: those of a binary stream keep their checksums
+        at, other = (draw(st.integers(0, len(pieces) - 1)) for _ in range(2))
+        pieces[at : at + 1] = draw(st.sampled_from(([], [pieces[at]] * 2, [pieces[at], pieces[other]]))) or [b""]
+    data = bytearray(b"".join(pieces))
+    for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(data)))
         size = draw(st.integers(0, 40))
         match draw(st.sampled_from(("put", "drop", "double", "replace"))):
