@@ -37,7 +37,7 @@ SPLINTERS = [
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[Dialect, bytes, dict[str, Any]]:
-    """A transcript's dialect, its options, and its bytes with a few bytes or events changed, dropped, doubled or put in."""
+    """A transcript's dialect, options and bytes, with a few bytes or events changed, dropped, doubled or put in."""
     transcript = draw(st.sampled_from(EVERY))
     pieces = events(transcript) if transcript.kind == "stream" else [transcript.data]
     for _ in range(draw(st.integers(0, 2))):  # whole events: those of a binary stream keep their checksums
