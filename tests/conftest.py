@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.processes.leftovers import MARK, bare_modules, end_leftovers
+from tests.support.processes.workers import Site
 from tests.support.servers.redis_server import RealServer
 
 os.environ[MARK] = uuid4().hex
@@ -60,3 +62,19 @@ def own_server() -> Iterator[RealServer]:
 def namespace() -> str:
     """A namespace that no other test uses."""
     return f"test-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
+    """A namespace on the session's server, a ledger and a client."""
+    opened = Site(redis_server.url, namespace, tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def own_site(own_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
+    """On a server that the test may kill."""
+    opened = Site(own_server.url, namespace, tmp_path)
+    yield opened
+    opened.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,7 +12,6 @@ import pytest
 
 from tests.support.processes.processes import Child
 from tests.support.processes.workers import Site
-from tests.support.servers.redis_server import RealServer
 from tests.support.stream.dialogue import KILL, STEPS, talk
 from tests.support.stream.provider_server import ProviderServer, Reply
 from tests.support.stream.speech import stream
@@ -33,13 +31,6 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [("put", "c1", {"what": "one"}), 
 def provider() -> Iterator[ProviderServer]:
     with ProviderServer() as server:
         yield server
-
-
-@pytest.fixture
-def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
-    opened = Site(redis_server.url, namespace, tmp_path)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.processes.processes import ROOT, Child
 from tests.support.processes.workers import Site
-from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.store.model.keyring import Keyring
 
@@ -37,13 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if done.returncode:
         pytest.skip(f"npm cannot install the package `redis` here: {done.stderr.strip().splitlines()[-1:]}")
     return target
-
-
-@pytest.fixture
-def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
-    opened = Site(redis_server.url, namespace, tmp_path)
-    yield opened
-    opened.close()
 
 
 @contextmanager

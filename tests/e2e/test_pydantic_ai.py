@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,10 @@ from pydantic_ai.toolsets import WrapperToolset
 from tests.support.processes.agent import model
 from tests.support.processes.processes import Child
 from tests.support.processes.workers import Site
-from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
 from toolonce.stream.adapters.pydantic_ai import ToolonceToolset
 from toolonce.stream.harness.async_client import AsyncClient
 from toolonce.worker import Registry
-
-
-@pytest.fixture
-def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
-    opened = Site(redis_server.url, namespace, tmp_path)
-    yield opened
-    opened.close()
 
 
 def say(site: Site, calls: list[tuple[str, Any]], *, wait_s: float | None = None, **response: Any) -> str:

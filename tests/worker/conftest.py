@@ -1,21 +1,13 @@
-"""Sites for workers: a namespace on the session's server, a ledger, a client."""
+"""A site with a worker that all tests of a module share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.processes.workers import LEASE_MS, Site
 from tests.support.servers.redis_server import RealServer
-
-
-@pytest.fixture
-def site(redis_server: RealServer, namespace: str, tmp_path: Path) -> Iterator[Site]:
-    opened = Site(redis_server.url, namespace, tmp_path)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")
