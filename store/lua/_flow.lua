@@ -1,5 +1,5 @@
 -- Prelude: how an attempt or a wait ends other than by its outcome. Lost attempts, deadlines, stops, runs given up.
--- uses: transition
+-- uses: transition pauses
 
 -- 'none' where no attempt before can have had an effect: of a mutating call such an attempt leads to unknown, unless
 -- someone lets it run again. Else nil.
@@ -25,8 +25,25 @@ local function end_waiting(call, from, to, event, why)
   transition(call, from, to, event)
 end
 
-local function expire_queued(call, event)
-  end_waiting(call, 'queued', 'expired', event, 'its deadline passed while it waited')
+-- The queue deadline of a call has passed. It is expired; but a paused one is parked, and one that a pause has kept from
+-- running has that time again. What a claim answers; nil where the call waits on.
+local function meet_deadline(call, event)
+  local got = fields(call, 'state', 'tool', 'tenant', 'queue')
+  local set, pause = pauses_of(got[2], got[3], got[4])
+  if pause then
+    if got[1] == 'held' then
+      event.op, event.reason = 'free', 'paused'
+      transition(call, 'held', 'queued', event)
+    end
+    park_paused(call, got[4], pause, set)
+    return { 'parked', pause }
+  elseif prolong_deadline(call, set) then
+    return nil
+  end
+  event.op = 'expire'
+  end_waiting(call, got[1], 'expired', event, got[1] == 'held' and 'no worker served its tool in time'
+    or 'its deadline passed while it waited')
+  return { 'settled', 'expired' }
 end
 
 -- An attempt ended in a way that may be followed by another; unless a stop was asked for meanwhile.

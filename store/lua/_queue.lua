@@ -1,6 +1,7 @@
 -- Prelude: where a queued call waits, and its queue deadline.
 -- uses: slots
--- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot or for replicas.
+-- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot, for replicas or for the end
+-- of a pause.
 
 -- The queue deadline starts when the call first waits for a worker, once; where it was paused, with what was left.
 local function start_deadline(call)
@@ -17,11 +18,12 @@ local function start_deadline(call)
   end
 end
 
--- A call that waits for another one or for a person, and not for a worker, has no deadline meanwhile.
-local function pause_deadline(call)
+-- A call that waits for another one or for a person, and not for a worker, has no deadline meanwhile. `given`: ms that
+-- count as not used up.
+local function pause_deadline(call, given)
   local deadline = tonumber(fields(call, 'deadline_at')[1] or '')
   if deadline then
-    redis.call('HSET', record_of(call), 'deadline_left', whole(math.max(1, deadline - now)))
+    redis.call('HSET', record_of(call), 'deadline_left', whole(math.max(1, deadline - now + (given or 0))))
     redis.call('HDEL', record_of(call), 'deadline_at')
     redis.call('ZREM', root .. 'deadlines', call)
   end

@@ -41,14 +41,21 @@ local function count_running()
   redis.call('HDEL', CONTROLS, 'uncounted')
 end
 
--- How many more calls the two limits of a call let run; math.huge where there is no cap.
-local function room_for(limits)
-  local set = redis.call('HMGET', CONTROLS, 'limit ' .. limits[1], 'code limit ' .. limits[1], 'limit ' .. limits[2],
-    'limit tenant:*', 'uncounted')
-  if set[5] then
+-- How many more calls the two limits of a call let run, math.huge where there is no cap; or, first, the setting that
+-- pauses it. All of it is one command.
+local function room_for(limits, queue)
+  local pauses = { 'pause ' .. limits[1], 'pause ' .. limits[2], 'pause queue:' .. queue }
+  local set = redis.call('HMGET', CONTROLS, pauses[1], pauses[2], pauses[3], 'limit ' .. limits[1],
+    'code limit ' .. limits[1], 'limit ' .. limits[2], 'limit tenant:*', 'uncounted')
+  for i, pause in ipairs(pauses) do
+    if set[i] and setting_of(set[i]) == 'on' then
+      return nil, pause, set
+    end
+  end
+  if set[8] then
     count_running()
   end
-  return { room_under(setting_of(set[1] or set[2]), limits[1]), room_under(setting_of(set[3] or set[4]), limits[2]) }
+  return { room_under(setting_of(set[4] or set[5]), limits[1]), room_under(setting_of(set[6] or set[7]), limits[2]) }
 end
 
 -- Wake the calls that have waited longest for a slot of this limit; returns how many there were.

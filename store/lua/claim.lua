@@ -5,7 +5,7 @@
 -- ARGV    = call, job_id, queue (it came from), token (of the delivery), worker, lease_ms, seen_fence (the highest
 --           before), bar_mutating (1 where too few replicas answer for a mutating call to be run)
 -- RETURNS {"run", fence, fields by record.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
---         | {"held", reason} | {"parked", limit, "replicas" or "later"} | {"unknown"} | {"gone"}
+--         | {"held", reason} | {"parked", limit, "replicas", "later" or "pause <target>"} | {"unknown"} | {"gone"}
 -- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim
 --           again, and nothing is counted twice. A claim that is answered has written, also when it comes again: a WAIT
 --           behind it, on whatever connection, waits for this write.
@@ -32,14 +32,19 @@ elseif state == 'held' then
   return { 'held', reason }
 elseif state ~= 'queued' then
   return { 'settled', state }
+elseif waits and string.sub(waits, 1, 6) == 'pause ' then
+  return { 'parked', waits } -- a doubled pointer: the sweep brings the call back in its order
 end
 
 local event = { op = 'claim', actor = worker, tool = tool }
 if (tonumber(deadline_at or '') or now + 1) <= now then
-  event.op = 'expire'
-  flow().expire_queued(call, event)
-  return { 'settled', 'expired' }
-elseif tonumber(not_before or '0') > now and redis.call('ZSCORE', root .. 'delayed', call) then
+  local stopped = flow().meet_deadline(call, event)
+  if stopped then
+    return stopped
+  end
+  run[15] = fields(call, 'deadline_at')[1]
+end
+if tonumber(not_before or '0') > now and redis.call('ZSCORE', root .. 'delayed', call) then
   return { 'parked', 'later' } -- a doubled pointer: the call itself waits among the delayed
 elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors) then
   event.reason = 'order'
@@ -66,7 +71,12 @@ if effect == 'mutating' and ARGV[8] == '1' then
 end
 
 local taken, limits = {}, limits_of(tool, tenant)
-for i, room in ipairs(room_for(limits)) do
+local rooms, pause, set = room_for(limits, queue)
+if pause then
+  flow().park_paused(call, queue, pause, set)
+  return { 'parked', pause }
+end
+for i, room in ipairs(rooms) do
   local limit = limits[i]
   if room < 1 then
     park(call, queue, limit)

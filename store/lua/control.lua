@@ -2,26 +2,33 @@
 -- control: set or clear what a person says about which calls may run now. It wins over the code's word.
 -- uses: ledger controls
 -- KEYS[1] = root of the namespace
--- ARGV    = kind ("limit"), target (tool:<name> | tenant:<name> | tenant:*: every tenant without one of its own), value
---           ("" clears it), actor, reason
+-- ARGV    = kind ("limit" | "pause"), target (tool:<name> | tenant:<name> | tenant:*: every tenant without one of its
+--           own | of a pause also queue:<name>), value ("" clears it; of a pause "on" | "off"), actor, reason
 -- RETURNS the setting that is stored now, "" for none
 -- INVARIANT changes one setting and walks through nothing: who waited goes on with the next sweep. Sent twice the first
---           one stands, with its time. A lowered limit stops no running call; it only lets no more in.
-local name, value = ARGV[1] .. ' ' .. ARGV[2], ARGV[3]
-local about = { by = ARGV[4], reason = ARGV[5], at = now }
+--           one stands, with its time. A lowered limit and a pause stop no running call; they only let no more in. A
+--           pause that is over stays as "off", with its beginning and its end: deadlines are prolonged by it.
+local kind, value, actor, reason = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
+local name = kind .. ' ' .. ARGV[2]
 local before = redis.call('HGET', CONTROLS, name)
 if value == '' then
   redis.call('HDEL', CONTROLS, name)
   return ''
-elseif before and setting_of(before) == value then
-  local known = cjson.decode(string.sub(before, #value + 2))
-  if known.by == about.by and known.reason == about.reason then
-    return before
-  end
+end
+local was = setting_of(before)
+local known = was and cjson.decode(string.sub(before, #was + 2)) or {}
+if was == value and (value == 'off' or (known.by == actor and known.reason == reason)) then
+  return before
+elseif value == 'off' and not was then
+  return ''
+end
+local about = { by = actor, reason = reason, at = now }
+if kind == 'pause' then
+  about.since = was == 'on' and known.since or now
 end
 local stored = value .. ' ' .. cjson.encode(about)
 redis.call('HSET', CONTROLS, name, stored)
-if ARGV[1] == 'limit' then
+if kind == 'limit' then
   count_anew()
 end
 return stored

@@ -15,20 +15,11 @@ local function apply_due(kind, repair)
   repair_each(root .. kind, redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most), repair)
 end
 
-local function expire(call)
-  local got = fields(call, 'state', 'tool')
-  local event = { op = 'expire', actor = 'recovery', tool = got[2] }
-  if got[1] == 'queued' then
-    expire_queued(call, event)
-  else
-    end_waiting(call, 'held', 'expired', event, 'no worker served its tool in time')
-  end
-end
-
-local expired, approvals, available, woken = 0, 0, 0, 0
+local expired, approvals, available, woken, parked = 0, 0, 0, 0, 0
 apply_due('deadlines', function(call)
-  expire(call)
-  expired = expired + 1
+  local became = meet_deadline(call, { actor = 'recovery', tool = fields(call, 'tool')[1] })
+  expired = expired + (became and became[1] == 'settled' and 1 or 0)
+  parked = parked + (became and became[1] == 'parked' and 1 or 0)
 end)
 apply_due('approvals', function(call)
   end_waiting(call, 'held', 'expired', { op = 'expire', actor = 'recovery', tool = fields(call, 'tool')[1] },
@@ -42,11 +33,13 @@ apply_due('delayed', function(call)
   available = available + 1
 end)
 for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'saturated_limits', most)) do
-  if limit ~= REPLICAS then
+  if string.sub(limit, 1, 6) == 'pause ' then
+    woken = woken + bring_back(limit, most)
+  elseif limit ~= REPLICAS then
     woken = woken + wake_into_free_slots(limit, most)
   elseif ARGV[2] == '1' then
     woken = woken + resume(most)
   end
 end
 local first = redis.call('ZRANGE', root .. 'delayed', 0, 0, 'WITHSCORES')
-return { available, expired, approvals, woken, first[2] and math.max(0, tonumber(first[2]) - now) or -1 }
+return { available, expired, approvals, woken, parked, first[2] and math.max(0, tonumber(first[2]) - now) or -1 }

@@ -17,21 +17,31 @@ class ControlKind(StrEnum):
 
     LIMIT = "limit"
     """Most calls at once over all workers."""
+    PAUSE = "pause"
+    """None of its calls begins; what runs goes on."""
 
 
-_TARGETS = {ControlKind.LIMIT: ("tool", "tenant")}
+_TARGETS = {ControlKind.LIMIT: ("tool", "tenant"), ControlKind.PAUSE: ("tool", "queue", "tenant")}
 EVERY_TENANT = "tenant:*"
 """Each tenant that has no limit of its own."""
+PAUSED, RESUMED = "on", "off"
+"""The values of a pause: it lasts; it is over, and kept, since deadlines are prolonged by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a person has set. `at`: when, ms of Redis time."""
+    """What a person has set.
+
+    Attributes:
+        at: when, ms of Redis time.
+        since: of a pause, since when it lasts; earlier than `at` where a second person has paused what was paused.
+    """
 
     value: str
     by: str
     at: int
     reason: str = ""
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ class Controls:
 
     @classmethod
     def from_stored(cls, fields: Mapping[str, str]) -> Controls:
-        """Read the hash; fields of a kind that this release does not know are passed over."""
+        """Read the hash, without pauses that are over and fields of kinds that this release does not know."""
         people: dict[tuple[ControlKind, str], Setting] = {}
         code: dict[tuple[ControlKind, str], str] = {}
         for name, stored in fields.items():
@@ -53,7 +63,7 @@ class Controls:
                 continue
             if is_code:
                 code[ControlKind(kind), target] = stored
-            else:
+            elif not stored.startswith(f"{RESUMED} "):
                 people[ControlKind(kind), target] = read_setting(stored)
         return cls(people, code)
 
@@ -68,12 +78,18 @@ class Controls:
         every = self.people.get((kind, EVERY_TENANT)) if target.startswith("tenant:") else None
         return every.value if every else self.code.get((kind, target))
 
+    def pauses_of(self, tool: str, tenant: str, queue: str) -> dict[str, Setting]:
+        """The pauses in force that keep such a call from running, by target."""
+        targets = (f"tool:{tool}", f"tenant:{tenant}", f"queue:{queue}")
+        return {one: self.people[ControlKind.PAUSE, one] for one in targets if (ControlKind.PAUSE, one) in self.people}
+
 
 def read_setting(stored: str) -> Setting:
     """A stored setting: the value, a space, and who has set it, when and why, as JSON."""
     value, _, about = stored.partition(" ")
     said = json.loads(about)
-    return Setting(value, said["by"], int(said["at"]), said["reason"])
+    since = said.get("since")
+    return Setting(value, said["by"], int(said["at"]), said["reason"], None if since is None else int(since))
 
 
 def check_target(kind: ControlKind, target: str) -> str:
@@ -83,8 +99,9 @@ def check_target(kind: ControlKind, target: str) -> str:
         ValueError: it cannot; the text says what can.
     """
     sort, _, name = target.partition(":")
-    if sort not in _TARGETS[kind] or not name or (name == "*" and target != EVERY_TENANT):
+    has_default = kind is not ControlKind.PAUSE
+    if sort not in _TARGETS[kind] or not name or (name == "*" and not (has_default and target == EVERY_TENANT)):
         known = ", ".join(f"{sort}:NAME" for sort in _TARGETS[kind])
-        every = f", or {EVERY_TENANT} for each tenant without one of its own" if "tenant" in _TARGETS[kind] else ""
+        every = f", or {EVERY_TENANT} for each tenant without one of its own" if has_default else ""
         raise ValueError(f"{target!r}: a {kind} is for {known}{every}")
     return target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..model.controls import ControlKind, Controls, Setting, check_target, read_setting
+from ..model.controls import PAUSED, RESUMED, ControlKind, Controls, Setting, check_target, read_setting
 from ..model.keys import Namespace
 from .operation import Invocation, Query, invocation
 from .operators import Actor
@@ -44,6 +44,42 @@ def limit(space: Namespace, target: str, most: int | None, by: Actor) -> Invocat
     if most is not None and most < 0:
         raise ValueError(f"limit {most}: at least 0; None clears it")
     return control(space, ControlKind.LIMIT, target, "" if most is None else str(most), by)
+
+
+def pause(space: Namespace, target: str, by: Actor) -> Invocation[Setting | None]:
+    """Let no call of ``tool:<name>``, ``queue:<name>`` or ``tenant:<name>`` begin. What runs goes on.
+
+    Calls stay queued, and their queue deadlines stand still. Paused again, it lasts since the first time.
+
+    Raises:
+        ValueError: another target.
+    """
+    return control(space, ControlKind.PAUSE, target, PAUSED, by)
+
+
+def resume(space: Namespace, target: str, by: Actor) -> Invocation[Setting | None]:
+    """End a pause. Parked calls come back with the next sweeps, the oldest first; None where nothing was ever paused.
+
+    Raises:
+        ValueError: another target.
+    """
+    return control(space, ControlKind.PAUSE, target, RESUMED, by)
+
+
+def paused_queues(space: Namespace, queues: Sequence[str]) -> Query[frozenset[str]]:
+    """Those of these queues that are paused, in one command."""
+
+    def read(replies: Sequence[Any]) -> frozenset[str]:
+        told = zip(queues, replies[0], strict=True)
+        return frozenset(queue for queue, stored in told if stored and stored.startswith(f"{PAUSED} ".encode()))
+
+    return Query([("HMGET", space.controls, *(f"{ControlKind.PAUSE} queue:{queue}" for queue in queues))], read)
+
+
+def parked(space: Namespace, targets: Sequence[str]) -> Query[dict[str, int]]:
+    """How many calls are parked by the pause of each of these targets, also where it is over and they come back."""
+    commands = [("ZCARD", space.waiting(f"{ControlKind.PAUSE} {target}")) for target in targets]
+    return Query(commands, lambda replies: dict(zip(targets, map(int, replies), strict=True)))
 
 
 def controls(space: Namespace) -> Query[Controls]:

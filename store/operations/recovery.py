@@ -174,8 +174,9 @@ def tick(
     None for none. With `enough_replicas`, mutating calls that wait for replicas are queued."""
 
     def read(reply: list[int]) -> tuple[StepResult, int | None]:
-        counts = dict(zip(("available", "expired", "approvals_expired", "woken"), reply, strict=False))
-        return StepResult(counts, max(counts.values()) >= most), None if reply[4] < 0 else reply[4]
+        *done, due = reply
+        counts = dict(zip(("available", "expired", "approvals_expired", "woken", "parked"), done, strict=True))
+        return StepResult(counts, max(done) >= most), None if due < 0 else due
 
     return invocation(space.root, TickArgs(most=most, enough_replicas=flag(enough_replicas)), read)
 

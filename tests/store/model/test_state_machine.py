@@ -22,10 +22,11 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.store.audit import audit
 from tests.support.store.clocked_store import ClockedStore
 from tests.support.store.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
+from toolonce.store.model.record import RecordFields
 from toolonce.store.model.states import OPEN, TABLE, Operation, State, targets
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations import runs as execution
-from toolonce.store.operations.controls import limit
+from toolonce.store.operations.controls import limit, pause, resume
 from toolonce.store.operations.operation import Invocation
 from toolonce.store.operations.runs import Run
 
@@ -59,6 +60,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.spoken: set[str] = set()
         self.submitted = 0
         self.follows: dict[str, str] = {}
+        self.paused: set[str] = set()
 
     def teardown(self) -> None:
         self.come_to_rest()
@@ -152,6 +154,19 @@ class StoreMachine(RuleBasedStateMachine):
             self.excused.add(call)
             self.spoken.add(call)
 
+    @rule(
+        what=st.sampled_from(["tool:pay", "tool:look", "tenant:acme", "queue:default"]),
+        ends=st.booleans(), again=st.booleans(),
+    )  # fmt: skip
+    def pause(self, what: str, ends: bool, again: bool) -> None:
+        word = self.scene.word()
+        if ends:
+            self.send(resume(self.space, what, word), again)
+            self.paused.discard(what)
+        else:
+            self.send(pause(self.space, what, word), again)
+            self.paused.add(what)
+
     @rule(ms=st.sampled_from([1, LEASE_MS // 2, LEASE_MS + 1, 6 * LEASE_MS]))
     def time_passes(self, ms: int) -> None:
         self.scene.store.advance(ms)
@@ -211,11 +226,15 @@ class StoreMachine(RuleBasedStateMachine):
         run = self.send(execution.claim(self.space, delivery, lease_ms=LEASE_MS), again)
         if not isinstance(run, Run):
             return None
+        assert not self.is_paused(self.scene.record(run.call).fields), "it was claimed while it was paused"
         if run.effect == "mutating" and run.call in self.entered:
             assert run.call in self.excused, "a mutating call was entered twice, and nobody gave leave"
         self.entered[run.call] = run
         self.excused.discard(run.call)
         return run
+
+    def is_paused(self, record: RecordFields) -> bool:
+        return bool({f"tool:{record.tool}", f"tenant:{record.tenant}", f"queue:{record.queue}"} & self.paused)
 
     def is_held(self, run: Run) -> bool:
         record = self.scene.record(run.call)
@@ -237,12 +256,16 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.states.get(call) == source, f"{call} is {self.states.get(call)}: {event}"
         self.states[call] = target
         record = self.scene.record(call).fields
+        if event["op"] == "expire" and source == State.QUEUED:
+            assert not self.is_paused(record), "it expired while it was paused"
         if event["op"] == "lose" and target is State.QUEUED and record.begins:
             assert not record.begun, "it had begun"
             self.excused.add(call)
 
     def come_to_rest(self) -> None:
         """Everybody works as they should from here on."""
+        for target in sorted(self.paused):
+            self.pause(target, True, False)
         for _ in range(60):
             self.sweep()
             for call in self.known():

@@ -79,7 +79,9 @@ def audit(store: ClockedStore) -> None:
     index = Index(store)
     undocumented = {key for key in index.keys if not _DOCUMENTED.fullmatch(key)}
     assert not undocumented, f"keys that store/model/keys.py does not know: {undocumented}"
-    for check in (_states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _lanes, _followers, _ids):
+    for check in (
+        _states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _parked, _lanes, _followers, _ids,
+    ):  # fmt: skip
         check(index)
 
 
@@ -159,12 +161,24 @@ def _limits(index: Index) -> None:
         assert index.members(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
     for limit in index.named("waiting:"):
         assert limit in index.members("saturated_limits"), f"the sweep does not know that calls wait for {limit}"
-        if limit == "replicas":
+        if limit == "replicas" or limit.startswith("pause "):
             continue
         cap = controls.in_force(ControlKind.LIMIT, limit)
         is_full = cap is not None and len(index.members(f"slots:{limit}")) >= int(cap)
         woken = any(record.get("woken") == limit for record in index.in_state("queued").values())
         assert is_full or woken, f"calls wait for a slot of {limit}, there is one, and nobody was woken"
+
+
+def _parked(index: Index) -> None:
+    deadlines = index.zset("deadlines")
+    for call, record in index.in_state("queued").items():
+        is_parked = record.get("waits", "").startswith("pause ")
+        assert (record["reason"] == "paused") == is_parked
+        if is_parked:
+            sort, _, name = record["waits"].removeprefix("pause ").partition(":")
+            assert record[sort] == name, f"{call} is parked by a pause that does not concern it"
+            assert call not in deadlines, f"{call} is parked, and its queue deadline goes on"
+            assert "deadline_at" not in record
 
 
 def _lanes(index: Index) -> None:

@@ -132,6 +132,17 @@ class Scene:
         self.store.run(controls.limit(self.space, target, most, self.word()))
         self.tick()
 
+    def pause(self, *targets: str) -> None:
+        for target in targets:
+            self.run(controls.pause(self.space, target, self.word()))
+
+    def resume(self, *targets: str) -> None:
+        """End these pauses, and sweep: parked calls come back only then."""
+        for target in targets:
+            self.run(controls.resume(self.space, target, self.word()))
+        while self.tick()["woken"]:
+            pass
+
     def tick(self) -> dict[str, int]:
         return self.run(recovery.tick(self.space))[0].counts
 
