@@ -97,10 +97,10 @@ def usable_turn_id(given: str | None, came: str | None) -> str:
         _require_utf8("turn id", given)
         return given
     if not came or not came.strip():
-        raise TurnIdMissing("the turn has no id; pass turn_id= with your own step id, the same on every retry")
+        raise TurnIdMissing("the turn has no id; give turn_id, your own step id, the same on every retry")
     if _RECURRING.match(came):
         raise TurnIdMissing(
-            f"the server chooses turn ids like {came!r} from 1000 values; pass turn_id= with your own step id"
+            f"the server chooses turn ids like {came!r} from 1000 values; give turn_id, your own step id"
         )
     return came
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from ....store.model.errors import TurnIdMissing
 from ....store.model.states import State
 from ....stream.harness.batch import Batch
 from ....stream.harness.client import Client
@@ -20,6 +21,7 @@ from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     from ....store.model.outcomes import Outcome
+    from ....stream.turns.turn import TurnResult
     from ...options.parser import Subparsers
 
 EXAMPLES = """
@@ -67,12 +69,19 @@ def run(args: argparse.Namespace) -> int:
         require_durable(args, connection)
         client = stack.enter_context(Client(connection, scope=args.scope, **queue_limits(args)))
         if turn is not None:
-            batch = client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
+            batch = _submit(client, turn, args)
         else:
             batch = client.submit_calls(calls, turn_id=args.turn_id, ordered=args.ordered)
         wait_for(batch, args.wait, scope=args.scope)
     show(args, batch)
     return outcome_view.exit_code(batch.outcomes, waited=args.wait > 0)
+
+
+def _submit(client: Client, turn: TurnResult, args: argparse.Namespace) -> Batch:
+    try:
+        return client.submit(turn, turn_id=args.turn_id, ordered=args.ordered)
+    except TurnIdMissing as error:
+        raise Usage(f"{error} (--turn-id ID)") from error
 
 
 def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:

@@ -138,7 +138,7 @@ def test_two_calls_under_one_id_in_one_response_both_run(bench: Bench) -> None:
 def test_a_turn_without_a_usable_id_is_refused_until_the_harness_gives_one(bench: Bench, came: str | None) -> None:
     result = turn("openai-chat", [Asked("look", "a")], turn_id=came)  # type: ignore[arg-type]
 
-    with pytest.raises(TurnIdMissing, match="turn_id="):
+    with pytest.raises(TurnIdMissing, match="give turn_id"):
         bench.client.submit(result)
     assert bench.client.submit(result, turn_id="step-1").turn_id == "step-1"
 

@@ -50,6 +50,16 @@ def test_a_stream_is_submitted_left_and_picked_up_as_the_providers_messages(
     assert later.err == ""
 
 
+@pytest.mark.parametrize("dialect", ["ollama", "bedrock-converse"])
+def test_a_stream_without_a_turn_id_is_refused_with_the_option_that_gives_one(
+    toolonce: CommandLine, tmp_path: Path, dialect: str
+) -> None:
+    said = toolonce("submit", "--scope", "s", written(tmp_path, stream(dialect, "turn-1", CALLS)))
+
+    assert said.code == 2
+    assert "--turn-id ID" in said.err
+
+
 def test_replies_follow_the_turn_that_they_answer(scene: LiveScene, toolonce: CommandLine, tmp_path: Path) -> None:
     file = written(tmp_path, stream("anthropic", "turn-1", CALLS[:1], "I pay."))
     toolonce("submit", "--scope", "s", "--wait", "0", file)
