@@ -53,7 +53,7 @@ check: setup ## lint, format, types, import borders, sizes: what CI asks of the 
 	$(BIN)/python scripts/check_words.py
 	$(BIN)/python scripts/check_lua.py
 
-fmt: setup ## format the code and mend what can be mended
+fmt: setup ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

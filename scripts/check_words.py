@@ -1,7 +1,7 @@
 """Keep out of the repository what does not belong there: one machine's traces, and names that were given up.
 
 Traces are home folders, package hosts and addresses of private networks. Names that were given up are words that only
-the project used; each has a standard term. Looks at every tracked text file but recorded streams, which are kept byte
+the project used; each has a standard term. So have phrases that were given up. Looks at every tracked text file but recorded streams, which are kept byte
 for byte, and this module.
 """
 
@@ -26,11 +26,17 @@ TRACES = {
 GIVEN_UP = {
     "ask later": "reconcile_later", "crowded": "saturated_limits", "desk": "WorkerContext", "herd": "children",
     "high water": "fence watermark", "horses": "process pool", "intake": "QueueCursor", "keeper": "server_supervisor",
-    "linger": "defer_reconcile", "read back": "reconcile", "read backs": "reconcile", "reads back": "reconcile",
-    "reply shape": "protocol", "roster": "worker_status", "rouse": "wake_waiting", "server word": "server_info",
-    "still mine": "check_lease", "tally": "counters", "told to end": "termination", "twins": "open_duplicates",
-    "vitals": "health_snapshot", "wording": "model_text", "zygote": "fork_server",
+    "linger": "defer_reconcile", "nursery": "ProcessStarter", "read back": "reconcile", "read backs": "reconcile",
+    "reads back": "reconcile", "reply shape": "protocol", "roster": "worker_status", "rouse": "wake_waiting",
+    "server word": "server_info", "sprout": "StartedProcess", "still mine": "check_lease", "tally": "counters",
+    "told to end": "termination", "twins": "open_duplicates", "vitals": "health_snapshot", "wording": "model_text",
+    "zygote": "fork_server",
 }  # fmt: skip
+PHRASES = {
+    r"\banew\b": "again", r"\bfor want of\b": "since there is no", r"\bsigns? of life\b": "heartbeat",
+    r"\bhal(?:f|ves) of (?:a )?surrogate pairs?\b": "lone surrogate",
+}  # fmt: skip
+"""Phrases of prose that the project gave up for a plain word."""
 
 
 def _as_name(words: str) -> str:
@@ -43,7 +49,9 @@ def _as_name(words: str) -> str:
     return rf"(?<![A-Za-z])(?:{small}|{capital})(?![a-z])|{camel}(?![a-z])|(?<![A-Z]){small.upper()}(?![A-Z])"
 
 
-NAMES = {re.compile(_as_name(words)): term for words, term in GIVEN_UP.items()}
+NAMES = {re.compile(_as_name(words)): term for words, term in GIVEN_UP.items()} | {
+    re.compile(phrase): term for phrase, term in PHRASES.items()
+}
 
 
 def complaints(root: Path = ROOT) -> Iterator[str]:

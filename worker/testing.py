@@ -1,4 +1,4 @@
-"""A test kit for authors of tools: run a tool under a fault, in plain pytest, and see what the store would say.
+"""A test kit for authors of tools: run a tool under a fault, in plain pytest, and see what the store would record.
 
 No Redis, no threads, no waiting: the same policy, the same entry into the handler, and the store's rules for one call
 in memory. ``try_out(create_invoice, {...}, fault=Fault.CRASH_AFTER_EFFECT)`` tells how often the handler was entered
@@ -43,14 +43,14 @@ class Fault(StrEnum):
     REPLY_LOST = "reply_lost"
     """The outcome is stored, its acknowledgement is lost, and it is sent again."""
     LEASE_STOLEN = "lease_stolen"
-    """The lease is lost once the effect may have started; the handler's word comes late."""
+    """The lease is lost once the effect may have started; the handler's end comes late."""
     CANCEL = "cancel"
     """Someone asks for a stop while the handler is at work."""
 
 
 @dataclass(slots=True)
 class Trial:
-    """What came of it.
+    """The result of a trial.
 
     Attributes:
         state: where the call rests; ``value`` counts only where it succeeded.
@@ -69,7 +69,7 @@ class Trial:
     _go_on: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     def approve(self) -> Trial:
-        """Give a person's yes to a call that is held for approval, and run it to its rest."""
+        """Approve a call that is held for approval, and run it until it rests."""
         if self.state is not State.HELD:
             raise ValueError(f"nothing waits for approval: the call is {self.state}")
         self._go_on()
@@ -103,7 +103,7 @@ def call_for(tool: Tool, arguments: dict[str, Any] | None = None, *, turn_id: st
 
 
 class _Died(BaseException):
-    """The worker's death, as a handler may see it."""
+    """The death of the worker, as an exception in a handler."""
 
 
 class _Rehearsal:

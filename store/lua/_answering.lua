@@ -1,8 +1,8 @@
--- Prelude: what an inbox entry hears of each call of its submission.
+-- Prelude: the answers to an inbox entry, one for each call of its submission.
 -- uses: submission
 
--- The error of a conflict, as outcome_codec.read_conflict makes it: what became of the first call. Its own error is taken over
--- as it is, since numbers would lose digits.
+-- The error of a conflict, as outcome_codec.read_conflict makes it: what became of the first call. Its own error is
+-- taken over as it is, since numbers would lose digits.
 local function conflict(call, by_intent)
   local got = fields(call, 'tool', 'state', 'attempt', 'reason', 'error', 'may_have_run')
   local first = cjson.encode({ tool = got[1], state = got[2], attempt = tonumber(got[3]),

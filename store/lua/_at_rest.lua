@@ -4,7 +4,7 @@ local RQ_RESULT_TTL = 500
 local ANSWERS_TTL = 86400
 
 -- Whether the call may have run in moments that the store has lost, whatever its attempts say: it was held for that
--- reason, or it waits while the flag stands, or it was admitted before such a loss was accepted. Reads harm nobody.
+-- reason, or it waits while the flag stands, or it was admitted before such a loss was accepted. Reads cannot do harm.
 local function may_have_run(call)
   local got = fields(call, 'may_have_run', 'effect', 'admitted_at')
   if got[1] then
@@ -43,8 +43,8 @@ local function keep_answers(stream)
   redis.call('EXPIRE', stream, ANSWERS_TTL)
 end
 
--- Facts about the answer of a call at rest as JSON text, "" for none; put together as text, which leaves numbers as they
--- are. The same as outcome_codec reads for everyone else.
+-- Facts about the answer of a call at rest as JSON text, "" for none; put together as text, which leaves numbers as
+-- they are. The same as outcome_codec reads for everyone else.
 local function told_marks(call, state)
   local got = fields(call, 'marks', 'may_have_run', 'argument_errors', 'forgotten', 'cancel_requested', 'reason')
   local facts = {}
@@ -80,7 +80,7 @@ local function tell_harness(call, asking)
   end)
 end
 
--- RQ's view of a call at rest. RQ forgets a job after a while; it is not brought back as a torso.
+-- RQ's view of a call at rest. RQ forgets a job after a while; a forgotten one is not written again in part.
 local function show_at_rest(job, queue, to)
   local kind = (to == 'failed' or to == 'unknown') and 'failed' or 'finished'
   local registry = rq .. kind .. ':' .. space .. '.' .. queue

@@ -22,7 +22,7 @@ end
 -- retention may have removed the record, or where a person has accepted the loss of this fence already.
 local function compare_record(call, state, stored, held)
   if (state and stored >= held) or held > 2 ^ 53 then
-    return -- no server gives out more fences than that: somebody has typed it
+    return -- no server gives out more fences than that: it was typed by a person
   end
   local known = redis.call('HMGET', root .. 'marks', 'removed_fence', 'accepted_fence')
   local is_accepted = held <= tonumber(known[2] or '-1')

@@ -1,7 +1,7 @@
--- Prelude: does memory run short? What is open will still write: its outcome, its history, its events. That much is kept
--- free of new calls, so that what was admitted can be claimed, run and settled.
--- What an open call still writes, its result apart. Measured: 900 bytes for a plain one, and 1,100 more where its
--- result is too long for the compact form of the record.
+-- Prelude: whether memory runs short. Open calls will still write: its outcome, its history, its events. That much is
+-- kept free of new calls, so that what was admitted can be claimed, run and settled. What an open call still writes,
+-- its result apart. Measured: 900 bytes for a plain one, and 1,100 more where its result is too long for the compact
+-- form of the record.
 local OPEN_CALL_BYTES = 3072
 local RESULTS_LOOKED_AT = 20
 local STOP, RESUME = 900, 850 -- per mille of what is allowed
@@ -42,7 +42,8 @@ local function read_memory()
   return tonumber(string.match(info, 'used_memory:(%d+)') or '0'), tonumber(string.match(info, 'maxmemory:(%d+)') or '0')
 end
 
--- Is there no room for new calls with so many bytes of arguments? The server is asked now and then, before much is taken
+-- Is there no room for new calls with so many bytes of arguments? The server is asked now and then, before much is
+-- taken
 -- in, and by whoever admits: also where no worker lives. `was_short`: what the flag says.
 local function is_memory_short(bytes, was_short)
   local looked_at = root .. 'memory_looked_at'

@@ -1,4 +1,4 @@
--- Prelude: an operator's word. It is given about the (state, fence) that the operator saw, and once per request id.
+-- Prelude: an operator's decision. It applies to the (state, fence) that the operator saw, and once per request id.
 local REQUEST_KEPT_S = 86400
 
 -- A request id counts for one operation on one call: the same id elsewhere is another request.
@@ -19,7 +19,7 @@ local function reply(op, call, request, ...)
   return out
 end
 
--- nil where the operator's picture is still true, else what is true now.
+-- nil where state and fence are still those that the operator saw, else what they are now.
 local function differs(call, state, fence)
   local got = fields(call, 'state', 'fence')
   if (tonumber(fence) or 0) > 0 then

@@ -4,7 +4,7 @@
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, state (seen), fence (seen), actor, reason, request_id
 -- RETURNS {"freed"} | {"changed", state, fence} | {"gone"}
--- INVARIANT the flag stands; the word counts for this call and this step back alone.
+-- INVARIANT the flag stands; the decision counts for this call and this step back alone.
 local call, request = ARGV[1], ARGV[6]
 local answer = answered('accept', call, request) or differs(call, ARGV[2], ARGV[3])
 if answer then

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- adopt: the part of recovery that sets calls going which were held for want of a worker like the one that asks.
+-- adopt: the part of recovery that queues calls which were held until a worker like the one that asks is there.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most (calls of a tool to look at), #queues, queues[] (that are served), #keys, keys[] (at hand, by id),
 --           served[tool, version, #others, others[] (other versions accepted, "*": all)]
--- RETURNS number of calls that were set going
+-- RETURNS number of calls that were queued
 -- INVARIANT calls of another version than the one served may not fit its schema, and then come back at once: each is
 --           tried a bounded number of times. Calls that the worker could not take, or could not open, stay held.
 --           Publishes nothing.

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- cancel: a call that has not started never will; of one that runs, ask for a stop.
+-- cancel: cancel a call that has not started, or ask a running one to stop.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, state (seen, "" for any), fence (seen, "" for any), actor, reason, request_id

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- interrupt: the worker itself gives up an attempt it has entered (drain, time limit); the effect decides.
+-- interrupt: a worker gives up an attempt that it has entered (drain, run limit); the tool's effect decides the next
+-- state.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), reason, worker, inside_ms (for which its handler may go on, no

@@ -1,4 +1,4 @@
--- progress: a running handler says how far it is; seen by those who wait and by tail.
+-- progress: a running handler reports its progress, for waiting harnesses and `tail`.
 -- uses: ledger fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), fraction (0..1 or ""), message

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- publish: a worker says which tools it serves and how: spec, limits; calls that waited for such a worker go on.
+-- publish: a worker publishes its tools with specs and limits; calls that were held until such a worker came are queued.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = tools[name, version, spec (JSON), cap (most calls at once over all workers, "" for no limit)]

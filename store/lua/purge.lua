@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- purge: forget the bodies of these calls now, whatever their age; an operator's word.
+-- purge: forget the bodies of these calls now, whatever their age, by an operator's decision.
 -- uses: ledger forget
 -- KEYS[1] = root of the namespace
 -- ARGV    = calls[]

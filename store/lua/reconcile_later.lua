@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- reconcile_later: a reconcile could not tell; ask again after a wait. Or it was too early to ask at all.
+-- reconcile_later: a reconcile gave no answer, or it was too early to ask; ask again after a wait.
 -- uses: ledger
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, wait_ms, heard, counts (0: nobody was asked, nothing is counted or noted)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- resolve: say what became of an unknown call; by an operator, or by the tool's `reconcile`. By an operator also what
--- became of a call that is held since the store went back: he has compared, and it had run, or it never will.
+-- resolve: settle an unknown call, by an operator or by the tool's `reconcile`. An operator may also settle a call that
+-- is held since the store went back, after comparing whether it had run.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, state (seen), fence (seen), operation ("resolve" | "reconcile"), verdict ("succeeded" | "failed"),

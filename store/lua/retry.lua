@@ -1,11 +1,11 @@
--- retry: run a failed or unknown call again, on someone's word. Attempts and deadline start again.
+-- retry: run a failed or unknown call again, by an operator's decision. Attempts and deadline start again.
 -- uses: ledger queue flow fence operator
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, state (seen), fence (seen), operation ("retry" | "reconcile"), actor, reason, request_id, #job, job[]
 --           (the job hash as field, value, ...)
 -- RETURNS {"queued"} | {"held"} (as a duplicate: asked again) | {"changed", state, fence} | {"gone"}
 -- INVARIANT compare-and-set: two operators who saw the same call cause one run. What a person has approved was the run
---           before: nothing of it covers this one. (Whether it may run, the worker asks.)
+--           before: nothing of it covers this one. (The worker that claims it asks whether it may run.)
 local call, request = ARGV[1], ARGV[7]
 local answer = answered(ARGV[4], call, request) or differs(call, ARGV[2], ARGV[3])
 if answer then

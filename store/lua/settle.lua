@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
--- settle: store how an attempt ended, under its fence. Also the late word of an attempt that was given up.
+-- settle: store how an attempt ended, under its fence. Also the late outcome of an attempt that was given up.
 -- uses: ledger queue flow fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), state ("succeeded" | "failed" | "refused" | "unknown"), result,
 --           error, marks, worker, raised (the exception; it, result, error and marks are JSON, "" where there is none)
--- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a week)
--- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else. The same word
---           again may change its marks (whether enough replicas have it), and writes, so that a WAIT behind it waits.
--- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
+-- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a
+-- week)
+-- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else. The same
+-- outcome again may change its marks (whether enough replicas have it), and writes, so that a WAIT behind it waits. The
+-- rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
 local ROWS = {
   ['running succeeded'] = true, ['running failed'] = true, ['running refused'] = true, ['running unknown'] = true,
   ['unknown succeeded'] = true, ['unknown failed'] = true,
@@ -28,7 +29,7 @@ if not from then
   compare_attempt(call, fence, token)
   local last = redis.call('LINDEX', evidence, -1)
   if not last or cjson.decode(last).fence ~= fence then
-    keep_evidence() -- for whoever has to say what became of it, once it is submitted again
+    keep_evidence() -- for the person who has to settle it, once it is submitted again
     redis.call('EXPIRE', evidence, GONE_KEPT_S)
   end
   return { 'gone' }

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- tick: the part of recovery that does what time asks for: delayed calls, deadlines, approvals' lifetimes; and that
--- wakes calls where a limit has room although nobody left it.
+-- tick: the part of recovery that applies times that are due: delayed calls, deadlines, approvals' lifetimes. It also
+-- wakes calls of limits that have a free slot.
 -- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most (calls of each kind in this step), enough_replicas (1 where enough answer for mutating calls to be

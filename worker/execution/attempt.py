@@ -28,7 +28,7 @@ _LOG = logging.getLogger("toolonce.worker")
 
 
 class Attempt:
-    """The right to run one call, and the duty to say how it went."""
+    """One attempt: the right to run a call, and the duty to report its end."""
 
     __slots__ = ("_claimed_at", "_context", "_ready", "entry", "session")
 
@@ -52,7 +52,7 @@ class Attempt:
         return self._ready.named
 
     def conclude(self, end: End, sends: OperationRunner) -> None:
-        """The first word about how it ended; the lease is let go after it."""
+        """Report the first end; the lease is dropped after it."""
         with self.session.last_word():
             if self._is_left_inside(end):
                 self.session.stay_inside()
@@ -62,7 +62,7 @@ class Attempt:
         self._trace(end)
 
     def late(self, end: End) -> None:
-        """A handler that was given up has ended after all: its word still settles an unknown call."""
+        """Report the end of a handler that was given up; it still settles an unknown call."""
         self.session.left()
         end = self._protected(end)
         ending = late(self.run, end)
@@ -71,13 +71,13 @@ class Attempt:
         try:
             if ending:
                 self._note(self.session.settle_late(ending, raised=end.raised), ending)
-            elif self.run.effect is Effect.MUTATING:  # no news, but that it is at work no longer: it can be reconciled
+            elif self.run.effect is Effect.MUTATING:  # it reports nothing, but it has ended: the call can be reconciled
                 self.session.settle_late(unknown(end), raised=end.raised)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
 
     def _is_left_inside(self, end: End) -> bool:
-        """A handler that overran and shares our process cannot be killed: it goes on."""
+        """A handler that overran its run limit inside this process cannot be killed: it goes on."""
         return end.kind is Kind.TIMED_OUT and self.entry.tool.isolation is not Isolation.PROCESS
 
     def _follow(self, end: End, sends: OperationRunner) -> None:
@@ -112,7 +112,7 @@ class Attempt:
             )
 
     def _tell(self, ending: Ending) -> None:
-        """A line for each end; successes only for those who ask for much."""
+        """Log one line per end; successes at debug level only."""
         level = logging.DEBUG if ending.state is State.SUCCEEDED else logging.WARNING
         if _LOG.isEnabledFor(level):
             ran_ms = round((time.monotonic() - self._claimed_at) * 1000)

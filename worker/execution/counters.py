@@ -1,4 +1,4 @@
-"""What one process has done so far, counted for heartbeats and logs. Approximate between threads; the truth is in the
+"""Counts what one process has done, for heartbeats and logs. Approximate between threads; the truth is in the
 store's counters."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Executing a claimed call: prepare, ask the hook, enter the handler, say how it ended.
+"""Executes a claimed call: prepare, ask the hook, enter the handler, report its end.
 
 Holds the order of these steps, which the guarantee needs; knows no RQ, no queue and no signals.
 """
@@ -128,7 +128,7 @@ class Executor:
         try:
             with HandlerSpan(attempt.run) as span:
                 return span.ended(self._runners[attempt.entry.tool.isolation].enter(attempt))
-        except Exception as error:  # ours, not the handler's: nobody knows how far it came
+        except Exception as error:  # a defect of toolonce, not of the handler: nobody knows how far it came
             secrets = attempt.entry.call.secrets
             trace = traceback_of(error, secrets)
             _LOG.error("call %s: running its handler failed\n%s", attempt.run.call, trace)
@@ -150,8 +150,8 @@ class Executor:
 
 
 def _too_late(session: RunSession, sends: OperationRunner) -> GiveBack | Refuse | None:
-    """A process that was stopped between claim and entry must not enter: others have decided what becomes of the
-    call. Where they could not know that nothing was entered, they are told."""
+    """A process that was stopped between claim and entry must not enter: others have decided about the call. The store
+    is told that nothing was entered, where it could not know."""
     if session.is_kept(sends):
         return None
     run = session.run
@@ -163,5 +163,5 @@ def _too_late(session: RunSession, sends: OperationRunner) -> GiveBack | Refuse 
 
 
 def _stopped_meanwhile(session: RunSession) -> Refuse | None:
-    """Someone asked for a stop while the hook was asked: what has not been entered is not entered any more."""
+    """A stop was requested while the hook ran: the handler is not entered."""
     return Refuse(cancelled(session.run).ending) if session.lease.standing == "cancel" else None

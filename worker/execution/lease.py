@@ -87,7 +87,7 @@ class Leases(ThreadService):
         self.at_once.close()
 
     def nudge(self) -> None:
-        """Someone says that there is something to hear: renew now."""
+        """Renew now, since the store may have a request to stop."""
         self._bell.set()
 
     def keep(self, lease: LeaseHandle) -> LeaseHandle:
@@ -96,7 +96,7 @@ class Leases(ThreadService):
         return lease
 
     def drop(self, lease: LeaseHandle) -> None:
-        """Let this lease go; it is settled, given back, or given up."""
+        """Drop this lease; its run is settled, given back, or given up."""
         self._kept.discard(lease)
 
     def defer_reconcile(self, lease: LeaseHandle) -> None:
@@ -150,8 +150,8 @@ class Leases(ThreadService):
         return lease.standing != "lost"
 
     def check(self, lease: LeaseHandle) -> str:
-        """``kept``, ``cancel`` or ``lost``, for a handler that asks on the way. A lease that may have run out and that
-        the store does not confirm at once is lost: someone else may have the call by now.
+        """``kept``, ``cancel`` or ``lost``, for a handler that asks while it runs. A lease that may have run out and
+        that the store does not confirm at once is lost: someone else may have the call by now.
         """
         try:
             return lease.standing if self.is_kept(lease, self.at_once.run) else "lost"

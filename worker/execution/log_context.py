@@ -1,4 +1,4 @@
-"""The run that this thread or task works on, for log lines. Set by the executor, read by whoever tells."""
+"""The run that this thread or task works on, for log lines. Set by the executor, read by the loggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing what must not be lost: a result is kept and written again until the store has heard it, within a limit.
+"""Writes what must not be lost: a result is kept and sent again until the store has acknowledged it, within a limit.
 
 While the store is away there is nothing else for a slot to do, so keeping the result in the slot is the back pressure.
 """
@@ -29,17 +29,17 @@ class OperationRunner(Protocol):
 
 
 class Persistence:
-    """The will to write. `hurry` ends all waiting: the process is going down."""
+    """Sends writes again until they are acknowledged. `hurry` ends all waiting, since the process ends."""
 
     def __init__(self, keep_s: float = KEEP_S) -> None:
         self.keep_s = keep_s
         self.hurry = threading.Event()
 
     def write(self, sends: OperationRunner, operation: Operation[T], *, what: str) -> T:
-        """Run one operation that may be repeated, until it was heard.
+        """Run one operation that may be repeated, until it is acknowledged.
 
         Raises:
-            StoreUnavailable: not within the limit, or not before the process has to go.
+            StoreUnavailable: not within the limit, or not before the process has to end.
         """
         until = time.monotonic() + self.keep_s
         told = False

@@ -106,7 +106,7 @@ def _failed(run: Run, end: End) -> Ending:
 
 
 def late(run: Run, end: End) -> Ending | None:
-    """What the end of a handler that was given up still says: its value, or its own failure. The rest is no news."""
+    """What the end of a handler that was given up still decides: its value or its own failure counts, other ends do not."""
     match end.kind:
         case Kind.RETURNED:
             return Ending(State.SUCCEEDED, end.result, marks=end.marks)
@@ -175,7 +175,7 @@ def unknown(end: End) -> Ending:
 
 
 def _stopped(last: Failure) -> Ending:
-    """Not run again on request; what a repeatable attempt has done by then, nobody says."""
+    """Not run again, on request; what a repeatable attempt has done by then is not known."""
     why = f"stopped on request; its last attempt ended without an outcome: {last.message}"
     return Ending(State.FAILED, failure=Failure("cancelled", why, last.details))
 

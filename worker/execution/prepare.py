@@ -1,4 +1,4 @@
-"""Everything between a claim and the entry into a handler: is this tool ours, do the arguments fit, may it run?
+"""Prepares a claimed call for its handler: whether this worker has the tool, the arguments fit, and it may run.
 
 What it refuses, or gives back, has not been entered: effects 0. Knows no thread and no RQ.
 """
@@ -41,7 +41,7 @@ class Ready:
     secrets: Secrets = NO_SECRETS
 
     def copy_values(self) -> dict[str, Any]:
-        """The values for someone who looks at them before the handler does: nothing done to them reaches it."""
+        """A copy of the values for a hook, so that its changes do not reach the handler."""
         try:
             return deepcopy(self.values)
         except Exception:  # a type that cannot be copied, such as a lazy iterable, is read from the arguments again

@@ -1,4 +1,4 @@
-"""Entering only what a failover cannot take back: how many replicas a claim needs, and what to do while they are away.
+"""Enters only what a failover cannot undo: how many replicas must have a claim, and what to do while they are away.
 
 Decides when mutating calls may be claimed, and keeps the outcomes that too few replicas have. One thread of a process
 counts the replicas, asks whether enough of them are back, and sends kept outcomes again. Knows no handler and no queue.
@@ -41,7 +41,7 @@ class _Kept:
     ending: Ending
 
     def marked(self, space: Namespace, raised: Mapping[str, Any] | None = None) -> Invocation[SettleAnswer]:
-        """It, marked as one that a failover may lose."""
+        """The outcome, marked as one that a failover may lose."""
         return settle(space, self.run, _in_doubt(self.ending), raised=raised)
 
 
@@ -109,7 +109,7 @@ class Replicas(ThreadService):
         return self._suffice(self._connection.run(request)[1])
 
     def write(self, sends: OperationRunner, invocation: Invocation[T], *, what: str) -> tuple[T, bool]:
-        """Run one operation until it was heard; and whether enough replicas have it.
+        """Run one operation until it is acknowledged; returns also whether enough replicas have it.
 
         Raises:
             StoreUnavailable: see `Persistence.write`.

@@ -1,6 +1,6 @@
 """The ways to run a handler: in the slot's thread, on the event loop. (A process of its own: `process_pool`.)
 
-Each enforces the run limit in its way, and hands the word of a handler that was given up to `Attempt.late`.
+Each enforces the run limit in its way, and hands the end of a handler that was given up to `Attempt.late`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Runner(Protocol):
 
 
 class Abandoned(BaseException):
-    """This thread came back from a handler that was given up; another thread has its place."""
+    """The handler of this thread was given up, and another thread has its slot; this one must end."""
 
 
 class InThread:
@@ -153,12 +153,12 @@ class OnLoop(ThreadService):
 
 
 def _end_of(task: asyncio.Task[End]) -> End:
-    """Tasks of ours return what came out of the handler; one that was cancelled itself never got to run it."""
+    """These tasks return the end of the handler; a task that was itself cancelled never ran it."""
     if not task.cancelled():
         return task.result()
     return End(Kind.NOT_STARTED, code="not_started", message="stopped before its handler was entered")
 
 
 def _tell_late(attempt: Attempt, end: End) -> None:
-    # The store is not spoken to on the loop: everyone else waits there.
+    # The loop never waits for the store: all other handlers would wait, too.
     threading.Thread(target=attempt.late, args=(end,), daemon=True).start()

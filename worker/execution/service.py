@@ -29,7 +29,7 @@ class Service(Protocol):
 
 
 class ThreadService(ABC):
-    """A service that is one thread. `_work` returns soon after `_ended` is set and the bell has rung."""
+    """A service that is one thread. `_work` returns soon after `_ended` is set and the thread was woken."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,6 +1,6 @@
 """Spans of OpenTelemetry around handlers, for installations that set it up; costs nothing for all others.
 
-Decides names and attributes. The provider, and where spans go, are the application's.
+Decides names and attributes. The application decides the provider and where spans go.
 """
 
 from __future__ import annotations

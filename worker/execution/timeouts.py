@@ -1,6 +1,6 @@
-"""Run limits of handlers that share our threads: one thread watches for those that overrun and says so, once.
+"""Run limits of handlers in the worker's threads: one thread watches for those that overrun, and reports each once.
 
-A thread cannot be stopped from outside; what to do about an overrun is the caller's, given as a function.
+A thread cannot be stopped from outside; the caller gives a function that decides what to do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What fails in a handler's own threads, tasks and finalizers, which nobody waits for: told without its text.
+"""Logs exceptions in a handler's own threads, tasks and finalizers without their text, since nothing waits for these.
 
 Python writes the text of such exceptions to stderr by itself, and it may hold a secret. Where a tool has secret fields,
 the process logs their type and their frames in its place. The hooks are of the whole process, and so of its forks.

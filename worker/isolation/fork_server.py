@@ -1,9 +1,9 @@
 """The process that forks child processes, and the child process itself: user code in a process of its own.
 
 The fork server is forked from the worker before any thread starts, with the tools loaded, so that its own forks are
-those of a process with one thread. It only waits for sockets and forks. Each dies with its parent, by the kernel's word
-on Linux, elsewhere by noticing it; and the fork server first kills what its child processes have started. Nothing here
-speaks to the store: a child process asks the worker through its socket.
+those of a process with one thread. It only waits for sockets and forks. Each ends with its parent: on Linux the kernel
+kills it, elsewhere it notices; and the fork server first kills what its child processes have started. No child process
+connects to the store: it asks the worker through its socket.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def serve(orders: socket.socket, registry: Registry, worker: int) -> NoReturn:
                 orders.close()
                 _run_and_exit(partial(_be_child, sockets[0], registry, me))
             children.pids.add(child)
-        except OSError as error:  # no process to be had: the closed socket tells the worker
+        except OSError as error:  # no process can be forked: the closed socket tells the worker
             _complain(f"no process for a tool: {error}")
         os.close(sockets[0])
 

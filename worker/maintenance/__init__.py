@@ -1,1 +1,1 @@
-"""Mending what died, and settling what is unknown."""
+"""Recovery of what dead workers left, and reconciles of unknown calls."""

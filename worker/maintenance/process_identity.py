@@ -1,8 +1,8 @@
-"""Which process is this, and is another one known to be gone? Only what the kernel says for certain counts.
+"""Identifies this process, and decides whether another one is known to be gone, by what the kernel says for certain.
 
-A process is told by boot, process namespace, number and start time: a number alone is given out again. Another host's
-process, or one of another container, cannot be observed from here: it is not known to be gone. Linux only; elsewhere no
-process is known to be gone but one that said so itself.
+A process is identified by boot, process namespace, process id and start time, since process ids are reused. Another
+host's process, or one of another container, cannot be observed from here: it is not known to be gone. Linux only;
+elsewhere no process is known to be gone but one that said so itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 ENDED = "ended"
-"""What a process leaves behind that has ended in order."""
+"""The identity that a process leaves after it has ended in order."""
 _PROC = Path("/proc")
 
 

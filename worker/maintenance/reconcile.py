@@ -209,5 +209,5 @@ def _seen(run: Run) -> Expected:
 
 
 def _wait_ms(times: int) -> int:
-    """The wait after so many answers that did not tell."""
+    """The wait after so many reconciles without an answer."""
     return min(_LONGEST_WAIT_MS, _FIRST_WAIT_MS * int(2 ** min(times, 20)))

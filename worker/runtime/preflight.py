@@ -1,4 +1,4 @@
-"""What is looked at before a worker starts: options that protect nothing are refused, doubtful ones are named."""
+"""Checks the options of a worker before it starts: refuses those that protect nothing, and warns of doubtful ones."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[
 
 
 def _check_retention(registry: Registry, keep: Retention) -> None:
-    """Whoever repeats a submission does so while its call may still wait, be tried again and run. An answer that is
-    forgotten in that time is no answer, and a mark that is forgotten lets the call run again."""
+    """A submission may be repeated while its call may still wait, be tried again and run. If its outcome were forgotten
+    in that time, the repeat would get none; if its mark were forgotten, the call would run again."""
     for tool in registry:
         window_ms = tool.spec.deadline_ms + tool.spec.timeout_ms
         if keep.shortest_ms < window_ms:

@@ -50,7 +50,7 @@ _LOG = logging.getLogger("toolonce.worker")
 DEFAULT_LEASE_MS = 30_000
 _STOP_WITHIN_S = 2.0
 _HURRIED = Patience(reply=2.0, total=3.0)
-"""At the end of the grace: a store that is away learns by the leases, and nobody waits for it."""
+"""Patience at the end of the grace: a store that does not answer learns from the leases, and is not waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Options:
     Attributes:
         queues: served queues; () for all queues of the registry's tools.
         concurrency: slots, and so most handlers at once in this process.
-        lease_ms: how long the store waits for a heartbeat of a run; a dead worker is noticed after it.
+        lease_ms: length of a lease; the runs of a dead worker are recovered after it.
         grace_s: from the first signal until running calls are given up. Keep it below the supervisor's own.
         keep_s: how long a result is kept while the store cannot be written.
         abandoned_limit: threads that overran before the worker drains and exits for its supervisor.
@@ -117,7 +117,7 @@ class Process:
         self._registry = registry
         self._options = options
         self._queues = options.queues or tuple(dict.fromkeys(tool.spec.queue for tool in registry))
-        # Never the same twice: RQ refuses a name whose last bearer was killed and still stands in its list.
+        # Never the same name twice: RQ refuses one whose last worker was killed and is still listed.
         self.name = f"{options.name or f'{socket.gethostname()}-{os.getpid()}'}-{uuid.uuid4().hex[:6]}"
         self._counters = Counters()
         persistence = Persistence(options.keep_s)
@@ -203,7 +203,7 @@ class Process:
         return 0
 
     def _drain(self, signals: Signals) -> None:
-        """No new claim; what runs may end within the grace, then it is given up, and says so."""
+        """Claim nothing new. Running calls may end within the grace; then they are given up, and the store is told."""
         _LOG.info("draining: %d calls are running", self._slots.busy)
         self._slots.draining.set()
         until = time.monotonic() + self._options.grace_s

@@ -1,7 +1,7 @@
 """Taking pointers from RQ's queues: one BLMOVE into the queue's intermediate list, and nothing of the job is read.
 
-Decides which queue a slot asks next, and what is no pointer of ours. An entry that is not an idempotency key is
-thrown away and logged: whatever its job hash names is never looked at.
+Decides which queue a slot asks next, and which entries are pointers. An entry that is not an idempotency key is removed
+and logged; its job hash is never read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class QueueReader:
         except OutOfMemoryError:
             entry = link.run(take(self._connection.space, self.queues[place]))
             if entry is None and wait:
-                time.sleep(_FULL_PAUSE_S)  # the server waits for nobody then
+                time.sleep(_FULL_PAUSE_S)  # the server does not block then
         if entry is None:
             return None
         if not _POINTER.match(entry):
@@ -83,7 +83,7 @@ class QueueReader:
     def _throw_away(self, entry: bytes, taken: str, link: Link) -> None:
         link.command("LREM", taken, 1, entry)
         self._counters.refused_jobs += 1
-        _LOG.warning("refused a queue entry that is not a call of ours: %.100r", entry)
+        _LOG.warning("refused a queue entry that is not a call: %.100r", entry)
 
 
 class QueueCursor:

@@ -1,4 +1,4 @@
-"""Being a worker in RQ's eyes: registration, heartbeat and the command channel, on RQ 3.0's own worker class.
+"""Shows the worker to RQ: registration, heartbeat and the command channel, on RQ 3.0's own worker class.
 
 RQ's loop, its execution and its signal handlers are not used; its maintenance is not run. Knows nothing of calls.
 """
@@ -33,7 +33,8 @@ _LOG = logging.getLogger("toolonce.worker")
 BEAT_S = 1.0
 """What is shown is at most this old; nothing is written while nothing changes, but for a heartbeat."""
 SIGN_OF_LIFE_S = 5.0
-"""How often a worker in which nothing changes tells that it lives; three that fail to come make it silent."""
+"""How often a worker in which nothing changes sends a heartbeat, in seconds; after three missing ones it counts as
+silent."""
 RQ_SPARE_S = 60
 """What RQ adds to a worker's lifetime itself (3.0: BaseWorker.register_birth)."""
 IDENTITY_KEPT_S = 86_400
@@ -43,7 +44,7 @@ LISTEN_S = 0.5
 
 
 class RegisteredWorker(BaseWorker):
-    """RQ's picture of our process. It never dequeues: of its queues only the names are used.
+    """This process as RQ's worker class. It never dequeues: of its queues only the names are used.
 
     RQ reads its key prefix once, at import, for the whole process. This class takes the namespace's instead in all that
     it writes, so that one process may hold workers of several namespaces, and RQ of its own beside them.
@@ -69,7 +70,7 @@ class RegisteredWorker(BaseWorker):
         return worker
 
     identity: tuple[str, str] | None = None
-    """Where it is said which process this worker is, and what is said."""
+    """The key that says which process this worker is, and its value."""
 
     @property
     def key(self) -> str:
@@ -140,7 +141,7 @@ class RegisteredWorker(BaseWorker):
         self.pubsub, self.pubsub_thread = pubsub, listening
 
     def beat(self, report: Report) -> None:
-        """Tell RQ's tools and ours what this process is doing: one round trip."""
+        """Publish what this process is doing, for RQ's tools and for `toolonce workers`: one round trip."""
         state = WorkerStatus.BUSY if report.busy else WorkerStatus.IDLE
         with self.connection.pipeline(transaction=False) as pipe:
             self.heartbeat(LISTED_S, pipeline=pipe)
@@ -190,11 +191,11 @@ def _listen_again(error: BaseException, *_: Any) -> None:
 
 
 class Registration(ThreadService):
-    """The service that is listed in RQ: it signs on, beats (at once when something changed, else as a heartbeat)
+    """The service that lists the worker in RQ: it signs on, sends heartbeats (regularly, and at once after a change)
     and signs off.
 
     Args:
-        create: makes RQ's picture of this process.
+        create: makes the RQ worker of this process.
         report: what is shown of it.
         is_idle: whether no handler is left inside.
     """

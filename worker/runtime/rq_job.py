@@ -1,7 +1,7 @@
-"""The Job class that our worker gives RQ: it refuses to load, to call back or to execute anything.
+"""The Job class that the worker gives to RQ: it refuses to load, to call back or to execute anything.
 
-RQ finds functions and callbacks by import paths that stand in Redis, and would import and call whatever is planted
-there. Nothing of that is reachable through this class, whatever the job hash says.
+RQ finds functions and callbacks by import paths that stand in Redis, and would import and call whatever somebody wrote
+there. This class never does, whatever the job hash says.
 """
 
 from __future__ import annotations

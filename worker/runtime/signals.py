@@ -1,5 +1,5 @@
-"""Signals of a worker process, counted. A handler only writes to a pipe: it takes no lock and raises nothing, so it may
-come at any line of ours.
+"""Signals of a worker process, counted. A signal handler only writes to a pipe: it takes no lock and raises nothing, so
+it may interrupt any line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Signals:
             self._before = {number: signal.signal(number, self._note) for number in (*_ASKED, *hang_up)}
 
     def stop(self, deadline: float) -> None:
-        """Give the signals back to those that had them before."""
+        """Restore the previous signal handlers."""
         while self._before:
             signal.signal(*self._before.popitem())
         if self._read >= 0:

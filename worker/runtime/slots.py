@@ -94,7 +94,7 @@ class Slots:
         return not self.draining.is_set() and len(self._busy) < len(self._threads)
 
     def replace(self, given_up: threading.Thread, first: Callable[[OperationRunner], None]) -> None:
-        """Give the place of an overrun thread to a new one. The old one ends when its handler comes back."""
+        """Give the slot of a thread that overran to a new thread. The old one ends when its handler comes back."""
         self._context.counters.abandoned += 1
         self._add(first)
         self._threads.discard(given_up)

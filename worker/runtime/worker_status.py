@@ -1,7 +1,7 @@
-"""What a worker tells about itself, and how others read it: beside RQ's own fields, in RQ's worker hash.
+"""The status that a worker publishes, and how others read it: beside RQ's own fields, in RQ's worker hash.
 
-RQ's tools show the worker as one of theirs; ours show in addition what it is doing. For people only: nothing here is
-believed over a record.
+RQ's tools show the worker as one of theirs; ours show in addition what it is doing. For people only: where it differs
+from a record, the record is right.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Doing:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A worker's word about itself.
+    """The status that a worker has published.
 
     Attributes:
         state: ``working``, ``draining`` or ``stopped``.
         abandoned: threads whose handler overran its limit and has not come back.
         doing: the calls it runs, the longest running first; at most 50.
-        specs: tool -> digest of its spec, by which workers that differ are found out.
+        specs: tool -> digest of its spec, by which workers with different specs are found.
         grace_s, lease_ms, replicas: the options it was started with; 0 where it does not say.
         beat_s: how often it gives a heartbeat at least; 0 where it does not say.
         lacks_replicas: fewer answer than that: it claims no mutating call.

@@ -1,1 +1,1 @@
-"""What authors of tools declare and say: registry, signatures, context of a call, errors, results."""
+"""What authors of tools use: registry, signatures, context of a call, errors, results."""

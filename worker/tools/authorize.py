@@ -1,6 +1,6 @@
-"""Permissions and business rules before a handler is entered: the hook's words, and how they are read.
+"""Permissions and business rules before a handler is entered: the answers of the hook, and what they mean.
 
-A hook that fails permits nothing, and neither does an answer that is none of the documented ones: both deny the call.
+A hook that fails, or gives an undocumented answer, denies the call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The context of a running call: what a handler may know and say. Injected as the keyword ``call``.
+"""The context of a running call: what a handler can read and report. Injected as the keyword ``call``.
 
-Decides nothing about the outcome; what it says goes through a `CallChannel`, so that it works the same in a thread, on
+Decides nothing about the outcome; reports go through a `CallChannel`, so that it works the same in a thread, on
 the event loop, in a process of its own and in a test without a server.
 """
 
@@ -92,7 +92,8 @@ class Call:
     def progress(self, fraction: float | None = None, message: str = "") -> None:
         """Tell those who wait how far it is; `fraction` is 0 to 1, and what lies beyond counts as the nearer of both.
 
-        A fraction that is not a number is told as text: a report is no reason to end a handler in mid-effect.
+        A fraction that is not a number is reported as text, since a progress report must not end a handler in the
+        middle of its effect.
 
         Raises:
             LeaseLost: nobody listens any more.

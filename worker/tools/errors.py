@@ -1,4 +1,4 @@
-"""What handlers raise to say how they ended, and what the worker raises about itself.
+"""The exceptions that handlers raise to say how they ended, and those of the worker.
 
 ToolonceError
   ToolError             a handler: it failed, finally; the outcome is stored and replayed
@@ -78,7 +78,7 @@ class DidNotHappen(ToolonceError):
 
 
 class WorkerError(ToolonceError):
-    """Base of what goes wrong in the worker itself; the message is one line: the cause and the way out."""
+    """Base of the worker's own errors; the message is one line with the cause and what to do."""
 
 
 class BadTool(WorkerError):

@@ -1,4 +1,4 @@
-"""Finding the registry that ``--tools package.module:name`` means. Each failure is one line with the way out."""
+"""Finding the registry that ``--tools package.module:name`` means. Each error is one line that says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool annotations of the Model Context Protocol, to and from what we declare.
+"""Converts tool annotations of the Model Context Protocol to and from effects.
 
 They are hints, and a server may lie: a hint from one that is not trusted never makes a tool safer than ``mutating``.
 """
@@ -11,7 +11,7 @@ from ...store.model.specs import Effect, ToolSpec
 
 
 def effect_of(annotations: dict[str, Any] | None, *, trusted: bool = False) -> Effect:
-    """What a tool's annotations let us assume. Absent hints mean the worst, as in the protocol."""
+    """The effect that a tool's annotations allow to assume. Absent hints mean the worst, as in the protocol."""
     if not trusted or not annotations:
         return Effect.MUTATING
     if annotations.get("readOnlyHint") is True:
@@ -22,8 +22,8 @@ def effect_of(annotations: dict[str, Any] | None, *, trusted: bool = False) -> E
 
 
 def annotations_of(spec: ToolSpec) -> dict[str, Any]:
-    """What we can tell others about a tool. Whether it destroys, or reaches into an open world, we do not know, and so
-    say nothing."""
+    """The annotations for a tool's effect. The hints for destructive and open-world tools are left out, since they are
+    not known."""
     return {
         "readOnlyHint": spec.effect is Effect.READ,
         "idempotentHint": spec.effect in {Effect.READ, Effect.IDEMPOTENT},

@@ -16,7 +16,7 @@ class Isolation(StrEnum):
     """Where a handler runs."""
 
     THREAD = "thread"
-    """In the slot's thread. It cannot be stopped: at the run limit it is given up and its late word still counts."""
+    """In the slot's thread. It cannot be stopped: at the run limit it is given up and its late end still counts."""
     ASYNC = "async"
     """On the process's one event loop, many at once. At the run limit its task is cancelled."""
     PROCESS = "process"

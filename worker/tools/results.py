@@ -100,7 +100,7 @@ def _lossy(value: Any, *, hides: bool) -> str:
         pass
     try:
         text = to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=repr).decode()
-    except Exception:  # a cycle, or what a handler's own type does; the effect has happened all the same
+    except Exception:  # a cycle, or an error of a handler's own type; the effect has happened nevertheless
         text = json.dumps(plain_value(value) if isinstance(value, dict | list | tuple) else _repr(value))
     return json.dumps(MASK) if hides and text.startswith('"') else text
 

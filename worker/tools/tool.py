@@ -114,7 +114,7 @@ class Tool(Generic[P, R]):
 
 
 def _refuse_strange(handler: Handler, options: ToolOptions) -> None:
-    """What a type checker would have said; a misspelt option must not leave a tool without its limit."""
+    """Refuse unknown options, since a misspelt one would leave a tool without its limit."""
     if strange := sorted(options.keys() - ToolOptions.__annotations__.keys()):
         raise BadTool(f"there is no option {', '.join(strange)}; see `ToolOptions` for those that there are")
     if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):

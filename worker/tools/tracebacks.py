@@ -42,7 +42,7 @@ def traceback_of(error: BaseException, secrets: Secrets) -> str:
         return secrets.scrub(text)[-MOST:]
     try:
         text = "".join(traceback.format_exception(error))
-    except Exception:  # what an exception's own methods do
+    except Exception:  # an exception's own methods may fail
         text = f"{_frames(error.__traceback__)}{type(error).__name__}"
     return whole_text(text.rstrip())[-MOST:]
 

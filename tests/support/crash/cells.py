@@ -121,7 +121,7 @@ after_settle             S1  S1  S1  S1  S1
 in_renew                 S1  S1  S1  S1  S1
 in_recovery              S1  S1  U1  U1  S1
 """,
-    # What was admitted goes on: only new calls and reports of progress are refused for want of memory.
+    # What was admitted goes on: only new calls and reports of progress are refused since there is no memory.
     Death.MEMORY_FULL: """
 before_admit             S1  S1  S1  S1  S1
 after_admit_reply_lost   S1  S1  S1  S1  S1

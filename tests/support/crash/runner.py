@@ -172,7 +172,7 @@ class _Story:
             first = site.calls()[0]
             wait_until(lambda: site.state(first) is State.SUCCEEDED, PATIENCE_S, "what ran settles on a full server")
         elif cell.point != "after_admit_reply_lost":
-            wait_until(site.has_refused_for_memory, PATIENCE_S, "something is refused for want of memory")
+            wait_until(site.has_refused_for_memory, PATIENCE_S, "something is refused since there is no memory")
         site.store.redis.config_set("maxmemory", 0)
         self._others_go_on()
         self._wait_for_rest()
