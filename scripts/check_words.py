@@ -1,8 +1,8 @@
 """Keep out of the repository what does not belong there: one machine's traces, and names that were given up.
 
 Traces are home folders, package hosts and addresses of private networks. Names that were given up are words that only
-the project used; each has a standard term. So have phrases that were given up. Looks at every tracked text file but recorded streams, which are kept byte
-for byte, and this module.
+the project used; each has a standard term, as have the phrases that were given up. Looks at every tracked text file but
+recorded streams, which are kept byte for byte, and this module.
 """
 
 from __future__ import annotations
