@@ -106,7 +106,7 @@ def _failed(run: Run, end: End) -> Ending:
 
 
 def late(run: Run, end: End) -> Ending | None:
-    """What the end of a handler that was given up still decides: its value or its own failure counts, other ends do not."""
+    """What the end of a handler that was given up still decides: its value or its own failure counts, others do not."""
     match end.kind:
         case Kind.RETURNED:
             return Ending(State.SUCCEEDED, end.result, marks=end.marks)
