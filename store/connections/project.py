@@ -64,7 +64,7 @@ class Project:
         others = [place for place in _near(self.folder) if place != self.folder and Project(place).exists]
         nearest = f"; the nearest is {others[0]}" if others else ""
         return (
-            f"no store here: {URL_VARIABLE} is not set, and there is no {self.folder}{nearest}; start one with "
+            f"no store here: {URL_VARIABLE} is not set, and nobody has started one in {self.folder}{nearest}; start one with "
             f"`toolonce up --tools MODULE:REGISTRY`, or name one: --redis URL, url= or {URL_VARIABLE}"
         )
 

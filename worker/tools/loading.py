@@ -25,6 +25,8 @@ def load_registry(place: str) -> Registry:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module_name}.".startswith(f"{error.name}."):
+            raise ToolsNotLoaded(f"--tools {place!r}: no module {error.name!r} in {here} or on Python's path") from error
         raise ToolsNotLoaded(f"--tools {place!r}: importing {module_name} fails: {_where(error)}") from error
     found = getattr(module, attribute, None)
     if not isinstance(found, Registry):
