@@ -44,7 +44,7 @@ def as_json(found: Record) -> dict[str, Any]:
         view["limited_by"] = found.fields.waits
     if found.state is State.UNKNOWN:
         view["reconcile"] = {"asked": fields.asked, "heard": fields.heard}
-    view["stop_requested"] = fields.cancel_requested
+    view["cancel_requested"] = fields.cancel_requested
     view["forgotten"] = bool(fields.forgotten)
     view["lease_left_ms"] = found.lease_left_ms
     view["history"] = list(found.history)

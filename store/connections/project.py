@@ -64,8 +64,8 @@ class Project:
         others = [place for place in _near(self.folder) if place != self.folder and Project(place).exists]
         nearest = f"; the nearest is {others[0]}" if others else ""
         return (
-            f"no store here: {URL_VARIABLE} is not set, and nobody has started one in {self.folder}{nearest}; start one with "
-            f"`toolonce up --tools MODULE:REGISTRY`, or name one: --redis URL, url= or {URL_VARIABLE}"
+            f"no store here: {URL_VARIABLE} is not set, and nobody has started one in {self.folder}{nearest}; "
+            f"start one with `toolonce up --tools MODULE:REGISTRY`, or name one: --redis URL, url= or {URL_VARIABLE}"
         )
 
     def running_url(self) -> str:

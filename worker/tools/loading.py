@@ -25,9 +25,10 @@ def load_registry(place: str) -> Registry:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name and f"{module_name}.".startswith(f"{error.name}."):
-            raise ToolsNotLoaded(f"--tools {place!r}: no module {error.name!r} in {here} or on Python's path") from error
-        raise ToolsNotLoaded(f"--tools {place!r}: importing {module_name} fails: {_where(error)}") from error
+        why = f"importing {module_name} fails: {_where(error)}"
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            why = f"no module {error.name!r} in {here} or on Python's path"
+        raise ToolsNotLoaded(f"--tools {place!r}: {why}") from error
     found = getattr(module, attribute, None)
     if not isinstance(found, Registry):
         what = "nothing" if found is None else f"a {type(found).__name__}"

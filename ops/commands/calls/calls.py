@@ -56,8 +56,6 @@ def run(args: argparse.Namespace) -> int:
 def row_json(row: PageRow) -> dict[str, Any]:
     """A row as JSON; times are ms of Redis time."""
     fields = row.fields.typed(PAGE_FIELDS)
-    if row.fields.cancel_requested:
-        fields["cancel_requested"] = "1"  # a text, as in the record
     if row.waits_for:
         fields["waits_for"], fields["waits_for_state"] = row.waits_for
     error = json.loads(fields.pop("error", "") or "null")

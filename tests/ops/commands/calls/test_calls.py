@@ -175,3 +175,13 @@ def test_a_call_behind_one_in_doubt_says_whom_it_waits_for(scene: LiveScene, too
     assert behind[:12] in toolonce("doctor").out
     assert toolonce("stats", "--json").json["held_behind_doubt"] == 1
     assert "1 held behind unknown calls" in toolonce("stats").out
+
+
+def test_a_stop_that_was_asked_for_is_told_alike_by_calls_and_call(scene: LiveScene, toolonce: CommandLine) -> None:
+    run = scene.start("a")
+    scene.cancel(run.call)
+
+    [row] = toolonce("calls", "--json").json["calls"]
+    one = toolonce("call", run.call, "--json").json
+
+    assert (row["cancel_requested"], one["cancel_requested"]) == (True, True)
