@@ -18,6 +18,7 @@ from ...store.connections.memory_watermark import read_memory, watermark
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreError, StoreFull
 from ...store.model.states import SETTLED
+from ...store.operations.controls import paused_queues
 from ...store.operations.recovery import Retention, StepResult, adopt, forget, steps
 from ..execution.service import ThreadService
 from ..tools.tool import Tool
@@ -29,18 +30,21 @@ _RETENTION_EVERY_S = 60.0
 _ADOPTED_AGAIN_MS = 200
 _REPEATS = 20
 """Steps of one kind in a row while there is more; then the others get their turn."""
+_BACKLOG_MS = 100
+"""Until the next round where there is still more: many calls come back after a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedBy:
     """What one worker serves: its name, its queues and tools, and the ids of the keys that it holds. Held calls are
-    queued for it only while it `has_room` for one."""
+    queued for it only while it `has_room` for one; it is told which of its queues to `skip`, since they are paused."""
 
     worker: str
     queues: Sequence[str]
     tools: Iterable[Tool]
     keys: Sequence[str]
     has_room: Callable[[], bool]
+    skip: Callable[[frozenset[str]], None] = lambda paused: None
 
 
 class Maintenance(ThreadService):
@@ -66,6 +70,7 @@ class Maintenance(ThreadService):
         self._served = [tool.served for tool in served.tools]
         self._keys = tuple(served.keys)
         self._has_room = served.has_room
+        self._skip = served.skip
         self._full = False
         self._next_at = 0.0
 
@@ -77,13 +82,13 @@ class Maintenance(ThreadService):
             self._bell.set()
 
     def once(self, *, enough_replicas: bool = True) -> int | None:
-        """One round of recovery; ms until a delayed call is due, None for none. With `enough_replicas`, mutating calls
-        that wait for replicas are queued.
+        """One round of recovery; ms until the next one is needed, None where nothing is known to be due. With
+        `enough_replicas`, mutating calls that wait for replicas are queued.
 
         Raises:
             StoreError: the store could not be asked.
         """
-        due: int | None = None
+        due, has_more = None, False
         space, enough = self._connection.space, enough_replicas
         for step in steps(space, self._queues, self._worker, grace_ms=self._grace_ms, enough_replicas=enough):
             reach("in_recovery")
@@ -92,7 +97,9 @@ class Maintenance(ThreadService):
                 _report(step_result)
                 if not step_result.more:
                     break
-        return due
+            else:
+                has_more = True
+        return _BACKLOG_MS if has_more and (due is None or due > _BACKLOG_MS) else due
 
     def _work(self) -> None:
         retention_at = 0.0
@@ -100,6 +107,7 @@ class Maintenance(ThreadService):
             now = time.monotonic()
             self._next_at = now + self._every_s
             try:
+                self._skip(self._connection.run(paused_queues(self._connection.space, self._queues)))
                 enough = self._watermark.compare(self._connection)
                 due = self.once(enough_replicas=enough)
                 if due is not None:

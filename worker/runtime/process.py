@@ -129,7 +129,10 @@ class Process:
             relieved=lambda: self._maintenance.nudge(0),
         )
         watermark = ConfirmedWatermark(replicas.confirm)
-        served = ServedBy(self.name, self._queues, registry, keyring.ids, lambda: self.has_room)
+        self.queue_reader = QueueReader(connection, self._queues, self.name, self._counters)
+        served = ServedBy(
+            self.name, self._queues, registry, keyring.ids, has_room=lambda: self.has_room, skip=self.queue_reader.skip
+        )
         self._maintenance = Maintenance(
             connection, served, watermark, lease_ms=options.lease_ms, retention=options.retention
         )
@@ -137,8 +140,7 @@ class Process:
         self._context = WorkerContext(
             connection, leases, persistence, replicas, keyring, self._counters, nudge=self._maintenance.nudge
         )
-        queue_reader = QueueReader(connection, self._queues, self.name, self._counters)
-        self._slots = Slots(self._context, queue_reader, watermark, count=options.concurrency, burst=options.burst)
+        self._slots = Slots(self._context, self.queue_reader, watermark, count=options.concurrency, burst=options.burst)
         self._limits = RunLimits()
         self._loop = OnLoop()
         self._processes = ProcessPool(registry)

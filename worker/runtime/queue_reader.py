@@ -30,13 +30,20 @@ _STAY = 16
 _REPLY_GRACE_S = 5.0
 _FULL_PAUSE_S = 0.25
 """Between looks at an empty queue while the server is over its memory limit."""
+_ALL_PAUSED_S = 0.25
+"""Between looks at whether a queue is paused no longer, where all of them are."""
 
 
 class QueueReader:
-    """The queues of one worker, as seen by its slots. A slot's home is one queue; idle, it looks at the others too."""
+    """The queues of one worker, as seen by its slots. A slot's home is one queue; idle, it looks at the others too.
+
+    Attributes:
+        paused: the queues that are not read, since people have paused them.
+    """
 
     def __init__(self, connection: Connection, queues: Sequence[str], worker: str, counters: Counters) -> None:
         self.queues = tuple(queues)
+        self.paused: frozenset[str] = frozenset()
         self._connection = connection
         self._worker = worker
         self._counters = counters
@@ -49,6 +56,12 @@ class QueueReader:
     def open(self, slot: int, link: Link, stopping: threading.Event) -> QueueCursor:
         """A slot's way to the queues."""
         return QueueCursor(self, slot, link, stopping)
+
+    def skip(self, paused: frozenset[str]) -> None:
+        """Read these queues no more, and all others again. What was read before it was heard is parked by its claim."""
+        if paused != self.paused:
+            _LOG.warning("paused queues: %s", ", ".join(sorted(paused)) or "none any more")
+        self.paused = paused
 
     def take(self, place: int, link: Link, *, wait: bool) -> Delivery | None:
         """One pointer of a queue, or None. Raises redis-py's errors."""
@@ -100,6 +113,9 @@ class QueueCursor:
     def next(self, *, wait: bool = True) -> Delivery | None:
         """The next pointer; None after a while without one, or without the store. Not waiting, all queues are asked."""
         for _ in range(1 if wait else len(self._reader.queues)):
+            if not self._pass_paused():
+                self._stopping.wait(_ALL_PAUSED_S if wait else 0)
+                return None
             try:
                 delivery = self._reader.take(self._place, self._link, wait=wait)
             except (RedisError, StoreError, OSError) as error:
@@ -110,6 +126,14 @@ class QueueCursor:
             if delivery:
                 return delivery
         return None
+
+    def _pass_paused(self) -> bool:
+        """Go on to the next queue that is not paused; False where all are."""
+        for _ in self._reader.queues:
+            if self._reader.queues[self._place] not in self._reader.paused:
+                return True
+            self._place = (self._place + 1) % len(self._reader.queues)
+        return False
 
     def _move(self, *, found: bool) -> None:
         """Stay where there is work, but not forever away from home; else look at the next queue."""
