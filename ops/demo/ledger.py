@@ -1,4 +1,4 @@
-"""Where the demo's tools leave their effects: a file outside Redis, so that the store cannot vouch for itself."""
+"""The ledger in which the demo's tools record their effects: a file outside Redis, independent of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes to the elements of one JSON array of objects, whatever pieces the bytes come in; or to server-sent events.
+"""Splits bytes into the elements of one JSON array of objects, or into server-sent events, however they are chunked.
 
 Google's ``streamGenerateContent`` answers with such an array where the request lacks ``alt=sse``. Decides where an
 element ends. Must not know what is inside an element.
@@ -15,9 +15,9 @@ from .sse import SseReader, repaired
 
 _BLANKS = b" \t\r\n"
 _BLANK = re.compile(rb"[ \t\r\n]*")
-# Up to the next brace outside of strings, or up to a string that does not end here.
+# Up to the next brace outside of strings, or up to a string that does not end in this block.
 _UP_TO_BRACE = re.compile(rb'[^"{}]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"{}]*)*', re.DOTALL)
-# The rest of a string, up to its closing quote, or up to a backslash behind which nothing came yet.
+# The rest of a string, up to its closing quote, or up to a backslash at the end of the block.
 _REST_OF_STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 # An element that is whole and of few levels, nearly every one: matched at once, where the loop needs a turn a brace.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -47,12 +47,12 @@ _WRONG = {
 
 
 class JsonArrayReader:
-    """Feed it bytes, take elements. It holds one unfinished element, and no element comes after what is no array.
+    """Takes bytes and returns elements. It holds one unfinished element, and returns none after bytes that are not an array.
 
     Attributes:
-        unreadable: what is wrong with the bytes; None as long as nothing is.
+        unreadable: why the bytes are not an array; None where they are.
         ended: the closing bracket came.
-        stray: the lines from there on where the bytes are no array, up to ``TurnLimits.stray_bytes``.
+        stray: the lines from the first wrong byte on, up to ``TurnLimits.stray_bytes``.
     """
 
     names_events = False
@@ -85,12 +85,12 @@ class JsonArrayReader:
             yield from self._feed(chunk if len(chunk) <= _BLOCK else chunk[start : start + _BLOCK])
 
     def end(self) -> Iterator[WireEvent]:
-        """At a clean end: an element that is not whole was cut, and is none."""
+        """At a clean end: an unfinished element was cut, and is dropped."""
         self._check_rest()
         yield from ()
 
     def broken(self) -> None:
-        """The transport broke: what is not whole is no element."""
+        """The transport broke: an unfinished element is dropped."""
         self._check_rest()
 
     def refused(self, data: bytes) -> None:
@@ -112,14 +112,14 @@ class JsonArrayReader:
             self._stray_room -= len(self._stray[-1])
 
     def _check_rest(self) -> None:
-        """In an element that was cut a cut character is not wrong, but other bytes are."""
+        """Note bytes that are not UTF-8 in a cut element; a character that was cut itself is not an error."""
         try:
             b"".join(self._pieces).decode()
         except UnicodeDecodeError as wrong:
             self.bad_utf8 |= wrong.reason != "unexpected end of data"
 
     def _between(self, block: bytes, at: int) -> int:
-        """The place behind the next character that is no blank; an element begins with its brace."""
+        """The position after the next character that is not whitespace; an element starts at its brace."""
         blank = _BLANK.match(block, at)
         assert blank is not None
         at = blank.end()
@@ -133,7 +133,7 @@ class JsonArrayReader:
         return at if state == "element" else at + 1
 
     def _inside(self, block: bytes, at: int) -> int:
-        """The place behind the end of the element, or behind the block. What the braces hold is for JSON to say."""
+        """The position after the end of the element, or after the block. Its content is parsed as JSON later."""
         if self._escaped:
             self._escaped, at = False, at + 1
         if self._depth == 0 and (element := _ELEMENT.match(block, at)):
@@ -171,7 +171,7 @@ class JsonArrayReader:
 
 
 class ArrayOrEvents:
-    """The framing of a response that is either: the first character that is no blank tells which."""
+    """The framing of a response of either form: the first character that is not whitespace decides."""
 
     names_events = False
 
@@ -203,7 +203,7 @@ class ArrayOrEvents:
         self._head += chunk
         first = self._head.removeprefix(BOM).lstrip(_BLANKS)
         if BOM.startswith(self._head):
-            return ()  # a part of the mark: nothing is told yet
+            return ()  # a part of the byte order mark: nothing is decided yet
         if not first:
             self._head = _shortened(self._head)
             return ()
@@ -234,7 +234,7 @@ class ArrayOrEvents:
 
 
 def _shortened(head: bytes) -> bytes:
-    """Blanks that mean the same to both framings: the mark, whether a line ended, and the last blank."""
+    """Whitespace with the same meaning for both framings: the byte order mark, whether a line ended, and the last character."""
     mark = BOM if head.startswith(BOM) else b""
     blanks = head[len(mark) :]
     return mark + (b"\n" if b"\n" in blanks or b"\r" in blanks else b"") + blanks[-1:]

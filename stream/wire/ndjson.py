@@ -1,6 +1,6 @@
 """Splits bytes into the lines of ``application/x-ndjson``, however the bytes are chunked.
 
-Decides what a line is: it ends in LF and nowhere else, a CR before it is a blank, and a blank line means nothing. Must
+Decides what a line is: it ends in LF and nowhere else, a CR before it is whitespace, and an empty line is skipped. Must
 not know what is inside a line. Python's `splitlines` would also split at U+2028, inside of a string.
 """
 
@@ -50,12 +50,12 @@ class NdjsonReader:
             self._hold(rest)
 
     def end(self) -> Iterable[WireEvent]:
-        """At a clean end: the last line without its LF. Whether it counts is for the caller to say."""
+        """At a clean end: the last line without its LF. The caller decides whether it counts."""
         self._keeps = True
         return self._line(without_cut_character(self._taken()))
 
     def broken(self) -> None:
-        """The transport broke: nothing more is a line, but an error in the last one stays."""
+        """The transport broke: there are no more lines; the unfinished one becomes stray, since it may hold an error."""
         for _ in self.end():
             pass
 
