@@ -206,7 +206,7 @@ def _inboxes(snapshot: HealthSnapshot) -> Iterator[Finding]:
         yield Finding(
             "quarantined", Severity.WARNING,
             f"{number} inbox entries were put aside in the last day, the newest because: {snapshot.quarantined[0]}",
-            "nothing of them was stored; their harnesses were told", "RUNBOOK.md: Inbox entries put aside",
+            "nothing of them was stored; their harnesses were told", "RUNBOOK.md: Quarantined inbox entries",
         )  # fmt: skip
     for tool in sorted(snapshot.specs.unreadable):
         yield Finding(

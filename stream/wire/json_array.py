@@ -47,10 +47,10 @@ _WRONG = {
 
 
 class JsonArrayReader:
-    """Takes bytes and returns elements. It holds one unfinished element, and returns none after bytes that are not an array.
+    """Takes bytes and returns elements, and none after the first wrong byte. It holds one unfinished element.
 
     Attributes:
-        unreadable: why the bytes are not an array; None where they are.
+        unreadable: why the bytes are not an array; None while they fit one.
         ended: the closing bracket came.
         stray: the lines from the first wrong byte on, up to ``TurnLimits.stray_bytes``.
     """
@@ -234,7 +234,7 @@ class ArrayOrEvents:
 
 
 def _shortened(head: bytes) -> bytes:
-    """Whitespace with the same meaning for both framings: the byte order mark, whether a line ended, and the last character."""
+    """Whitespace of the same meaning to both framings: byte order mark, a line end where one came, the last one."""
     mark = BOM if head.startswith(BOM) else b""
     blanks = head[len(mark) :]
     return mark + (b"\n" if b"\n" in blanks or b"\r" in blanks else b"") + blanks[-1:]

@@ -55,7 +55,7 @@ class NdjsonReader:
         return self._line(without_cut_character(self._taken()))
 
     def broken(self) -> None:
-        """The transport broke: there are no more lines; the unfinished one becomes stray, since it may hold an error."""
+        """The transport broke: the unfinished line is no line, but it may hold an error, so it becomes stray."""
         for _ in self.end():
             pass
 
