@@ -7,22 +7,13 @@ in ``tests/data/conformance/README.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from ...store.model.dialects import DIALECTS as DIALECTS
+from ...store.model.dialects import Dialect as Dialect
 from ..wire.frames import ProviderError
 from .errors import TurnError, turn_error
 
-Dialect = Literal[
-    "openai-responses",
-    "openai-chat",
-    "anthropic",
-    "google-generate",
-    "google-interactions",
-    "bedrock-converse",
-    "ollama",
-    "cohere",
-]
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 TurnOutcome = Literal["completed", "truncated", "filtered", "failed", "aborted", "malformed", "paused", "withheld"]
 CallKind = Literal["function", "custom"]
 

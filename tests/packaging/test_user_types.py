@@ -80,6 +80,7 @@ WRONG = {
     "an option of another type": "@tools.tool(timeout='20')\ndef third() -> None: ...",
     "a dialect before the data": "decode_body('anthropic', b'{}')",
     "a dialect misspelt": "TurnDecoder('openai-chats')",
+    "the dialect of a registry's definitions misspelt": "tools.definitions('antropic')",
     "a request's dialect misspelt": "forbid_parallel_calls({}, 'antropic')",
     "the dialect of tools misspelt": "Client(scope='s').tools('antropic')",
     "a public name misspelt": "from toolonce.stream import Clientt",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
+from ...store.model.dialects import Dialect
 from ...store.model.specs import ToolSpec
 from .authorize import Hook, Rules
 from .definitions import definitions
@@ -107,7 +108,7 @@ class Registry:
         """What is published, in order of registration."""
         return [tool.spec for tool in self]
 
-    def definitions(self, dialect: str) -> Any:
+    def definitions(self, dialect: Dialect) -> Any:
         """The tools in the shape of a dialect's requests, for a harness that has the registry at hand.
 
         Returns:

@@ -12,7 +12,7 @@ from toolonce.stream.dialects.table import TABLE
 from toolonce.stream.turns.turn import DIALECTS
 
 ROOT = Path(__file__).resolve().parents[3]
-SHARED = {"stream/dialects/table.py", "stream/turns/turn.py"}  # the rows, and the type
+SHARED = {"stream/dialects/table.py", "store/model/dialects.py"}  # the rows, and the type
 
 
 def literals(path: Path) -> Iterator[str]:
