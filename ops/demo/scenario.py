@@ -150,7 +150,7 @@ class Steps:
         code = main([*words, "--redis", self.environment.url])
         (outcome,) = self.environment.client.submit(payment.turn()).outcomes
         told = outcome.state is State.SUCCEEDED and outcome.value == PAID and outcome.replayed
-        self._claim("resolve settled it, and a repeat is answered with that word", code == 0 and told)
+        self._claim("resolve settled it, and a repeat gets this outcome", code == 0 and told)
         self._claim("it is still one payment", self.environment.ledger.count(outcome.idempotency_key) == 1)
 
     def _claim(self, claim: str, came_true: bool) -> None:

@@ -23,7 +23,7 @@ end
 local function differs(call, state, fence)
   local got = fields(call, 'state', 'fence')
   if (tonumber(fence) or 0) > 0 then
-    compare_record(call, got[1], tonumber(got[2] or '0'), tonumber(fence)) -- or the store has lost what he saw
+    compare_record(call, got[1], tonumber(got[2] or '0'), tonumber(fence)) -- or the store has lost what they saw
   end
   if not got[1] then
     return { 'gone' }

@@ -234,7 +234,7 @@ class ArrayOrEvents:
 
 
 def _shortened(head: bytes) -> bytes:
-    """Whitespace of the same meaning to both framings: byte order mark, a line end where one came, the last one."""
+    """Whitespace of the same meaning to both framings: byte order mark, one line end, the last blank."""
     mark = BOM if head.startswith(BOM) else b""
     blanks = head[len(mark) :]
     return mark + (b"\n" if b"\n" in blanks or b"\r" in blanks else b"") + blanks[-1:]

@@ -132,7 +132,7 @@ class OnLoop(ThreadService):
             return overrun(attempt.entry)
 
     def wait_for(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
-        """Run something of the user's to its end, where his async handlers run, too; for threads other than the loop's.
+        """Run a coroutine of user code to its end, where async handlers run, too; for threads other than the loop's.
 
         Raises:
             TimeoutError: it took longer, and was cancelled.
