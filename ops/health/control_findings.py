@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...store.model.controls import ControlKind
 from .findings import Finding, Severity
 from .health_snapshot import HealthSnapshot
 
@@ -17,7 +18,8 @@ def of_the_controls(snapshot: HealthSnapshot) -> Iterator[Finding]:
         if row.people is None:
             continue
         sort, _, name = row.target.partition(":")
-        clear = f"toolonce {row.kind} {row.target} --clear"
+        is_pause = row.kind is ControlKind.PAUSE
+        clear = f"toolonce resume {row.target}" if is_pause else f"toolonce {row.kind} {row.target} --clear"
         if sort == "tool" and name not in known:
             yield Finding(
                 "set_for_no_tool", Severity.WARNING,

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...store.model.controls import EVERY_TENANT, ControlKind, Controls, Setting
-from ...store.operations.controls import Use, controls, limits_waited_for, uses
+from ...store.model.rates import Rate
+from ...store.operations.controls import Use, controls, limits_waited_for, name_of, uses
 from ..views.render import age, show_table
 
 if TYPE_CHECKING:
     from ...store.connections.connection import Connection
 
-COLUMNS = ("target", "in force", "running", "waiting", "set by people", "in the code")
+COLUMNS = ("setting", "target", "in force", "running", "waiting", "set by people", "in the code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class ControlRow:
 
     Attributes:
         in_force: what counts: people's word, else the code's; None where a limit of each tenant has been cleared.
-        use: running calls that count under it, and calls that wait for it; None for ``tenant:*``.
+        use: running calls that count under a limit, and calls that wait for this setting; None for ``tenant:*``.
     """
 
     kind: ControlKind
@@ -33,6 +34,11 @@ class ControlRow:
     use: Use | None
 
     @property
+    def waited_for_as(self) -> str:
+        """The name under which calls wait for it."""
+        return name_of(self.kind, self.target)
+
+    @property
     def said_by_people(self) -> str:
         """Who has set it, and why; "" where nobody has."""
         return self.people.by + (f": {self.people.reason}" if self.people.reason else "") if self.people else ""
@@ -40,10 +46,14 @@ class ControlRow:
     def told(self, now: int) -> str:
         """What counts and whose word it is, in one line."""
         if self.people is None:
-            return f"{self.kind} {self.in_force or 'none'}, by the code"
-        code = f"; the code says {self.code}" if self.code else ""
+            return f"{self.kind} {self.shown(self.in_force) or 'none'}, by the code"
+        code = f"; the code says {self.shown(self.code)}" if self.code else ""
         set_at = f"{age(now - self.people.at)} ago"
-        return f"{self.kind} {self.people.value}, set {set_at} by {self.said_by_people}{code}"
+        return f"{self.kind} {self.shown(self.people.value)}, set {set_at} by {self.said_by_people}{code}"
+
+    def shown(self, value: str | None) -> str | None:
+        """A value as people write it."""
+        return str(Rate.from_stored(value)) if value is not None and self.kind is ControlKind.RATE else value
 
 
 def read_controls(connection: Connection, kinds: Iterable[ControlKind] = tuple(ControlKind)) -> tuple[ControlRow, ...]:
@@ -52,8 +62,8 @@ def read_controls(connection: Connection, kinds: Iterable[ControlKind] = tuple(C
     said = connection.run(controls(connection.space))
     waited_for = connection.run(limits_waited_for(connection.space))
     rows = [(kind, target) for kind in kinds for target in _targets(said, kind, waited_for)]
-    limits = [target for kind, target in rows if kind is ControlKind.LIMIT and target != EVERY_TENANT]
-    used = connection.run(uses(connection.space, limits)) if limits else {}
+    names = [name_of(kind, target) for kind, target in rows if target != EVERY_TENANT]
+    used = connection.run(uses(connection.space, names)) if names else {}
     return tuple(
         ControlRow(
             kind,
@@ -61,7 +71,7 @@ def read_controls(connection: Connection, kinds: Iterable[ControlKind] = tuple(C
             said.in_force(kind, target),
             said.people.get((kind, target)),
             said.code.get((kind, target)),
-            used.get(target) if kind is ControlKind.LIMIT else None,
+            used.get(name_of(kind, target)),
         )
         for kind, target in rows
     )
@@ -84,13 +94,13 @@ def as_json(row: ControlRow) -> dict[str, Any]:
         "in_force": _typed(row, row.in_force),
         "people": people,
         "code": _typed(row, row.code),
-        "running": use.running,
+        "running": use.running if row.kind is ControlKind.LIMIT else None,
         "waiting": use.waiting,
     }
 
 
 def _typed(row: ControlRow, value: str | None) -> Any:
-    return int(value) if value is not None and row.kind is ControlKind.LIMIT else value
+    return int(value) if value is not None and row.kind is ControlKind.LIMIT else row.shown(value)
 
 
 def show(rows: Sequence[ControlRow], now: int) -> None:
@@ -102,6 +112,9 @@ def show(rows: Sequence[ControlRow], now: int) -> None:
 
 def cells(row: ControlRow, now: int) -> tuple[object, ...]:
     """A row of the table with `COLUMNS`; `now` is ms of Redis time."""
-    people = f"{row.people.value}, {age(now - row.people.at)} ago by {row.said_by_people}" if row.people else ""
-    use: tuple[object, object] = row.use or ("", "")
-    return row.target, row.in_force, *use, people, row.code
+    people = (
+        f"{row.shown(row.people.value)}, {age(now - row.people.at)} ago by {row.said_by_people}" if row.people else ""
+    )
+    running: object = row.use.running if row.use and row.kind is ControlKind.LIMIT else ""
+    waiting: object = row.use.waiting if row.use else ""
+    return row.kind, row.target, row.shown(row.in_force), running, waiting, people, row.shown(row.code)

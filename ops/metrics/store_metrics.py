@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from ...store.connections.connection import Connection
 from ...store.model.controls import ControlKind
 from ...store.model.errors import StoreError
+from ...store.model.rates import Rate
 from ...store.model.states import State
 from ...store.operations.queries import Stats
 from ...worker.runtime.worker_status import read_workers
@@ -79,16 +80,24 @@ def _limits(rows: Sequence[ControlRow]) -> Iterator[Metric]:
     most = GaugeMetricFamily(
         "toolonce_limit", "Most calls at once: in force, set by people, in the code", labels=["target", "by"]
     )
+    rate = GaugeMetricFamily(
+        "toolonce_rate_per_second",
+        "Most starts in a second: in force, set by people, in the code",
+        labels=["target", "by"],
+    )
     running = GaugeMetricFamily("toolonce_limited_running", "Running calls under a limit", labels=["target"])
-    waiting = GaugeMetricFamily("toolonce_limited_waiting", "Calls that wait for a limit", labels=["target"])
+    waiting = GaugeMetricFamily(
+        "toolonce_limited_waiting", "Calls that wait for a limit, a rate or the end of a pause", labels=["target"]
+    )
     for row in rows:
-        if row.kind is not ControlKind.LIMIT:
-            continue
         people = row.people.value if row.people else None
         for by, value in (("in_force", row.in_force), ("people", people), ("code", row.code)):
-            if value is not None:
+            if value is not None and row.kind is ControlKind.LIMIT:
                 most.add_metric([row.target, by], float(value))
-        if row.use:
+            elif value is not None and row.kind is ControlKind.RATE:
+                rate.add_metric([row.target, by], Rate.from_stored(value).per_second)
+        if row.use and row.kind is ControlKind.LIMIT:
             running.add_metric([row.target], row.use.running)
-            waiting.add_metric([row.target], row.use.waiting)
-    yield from (most, running, waiting)
+        if row.use:
+            waiting.add_metric([row.waited_for_as], row.use.waiting)
+    yield from (most, rate, running, waiting)

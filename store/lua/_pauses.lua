@@ -47,7 +47,7 @@ local function park_paused(call, queue, name, set)
   park(call, queue, name)
   redis.call('HSET', record_of(call), 'reason', 'paused')
   if woken then
-    wake_waiting(woken, 1) -- the slot that it was woken for is still free
+    rates().pass_on(woken) -- what it was woken for is still free
   end
 end
 

@@ -68,13 +68,19 @@ local function record(spec, more)
 end
 
 -- The queue deadline starts with the first wait for a worker: what `enqueue` does, for a call that has no record yet.
-local function await_worker(call, asked, more)
+local function await_worker(call, asked, more, rates_wait)
   more.not_before, more.queued_at = whole(now), whole(now)
   if asked.deadline_ms then
     more.deadline_at = whole(now + tonumber(asked.deadline_ms))
     redis.call('ZADD', root .. 'deadlines', more.deadline_at, call)
   end
-  line_up(call, asked.queue, asked.ikey)
+  local rated = rates_wait and 'rate:tool:' .. asked.tool
+  if rated and redis.call('EXISTS', root .. 'waiting:' .. rated) == 1 then
+    redis.call('ZADD', root .. 'waiting:' .. rated, redis.call('INCR', root .. 'pushes'), call)
+    more.waits = rated -- those before it wait, so it would be claimed only to wait as well
+  else
+    line_up(call, asked.queue, asked.ikey)
+  end
 end
 
 -- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.

@@ -1,5 +1,5 @@
 -- Prelude: where a queued call waits, and its queue deadline.
--- uses: slots
+-- uses: slots (rates)
 -- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot, for replicas or for the end
 -- of a pause.
 
@@ -32,7 +32,8 @@ end
 -- Let a queued call wait without a pointer, at its old place, at `place`, or last. Where a pointer comes twice, it may
 -- wait already: for something else, or until a moment that has passed.
 local function park(call, queue, limit, place)
-  local before = root .. 'waiting:' .. (fields(call, 'waits')[1] or '')
+  local got = fields(call, 'waits', 'woken')
+  local before = root .. 'waiting:' .. (got[1] or '')
   place = place or redis.call('ZSCORE', root .. 'pushed:' .. queue, call) or redis.call('ZSCORE', before, call)
     or redis.call('INCR', root .. 'pushes')
   redis.call('ZREM', root .. 'pushed:' .. queue, call)
@@ -41,7 +42,10 @@ local function park(call, queue, limit, place)
   redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
   redis.call('SADD', root .. 'saturated_limits', limit)
   redis.call('HSET', record_of(call), 'waits', limit)
-  redis.call('HDEL', record_of(call), 'woken')
+  if got[2] then
+    redis.call('HDEL', record_of(call), 'woken')
+    rates().forget_woken(call, got[2])
+  end
 end
 
 -- Make a queued call available: at once, or from not_before on. Where too few replicas have its claim, it waits for them,
@@ -82,7 +86,23 @@ local function leave_queue(call, to, about)
   if about.waits or about.woken then
     redis.call('HDEL', record_of(call), 'waits', 'woken')
   end
-  if about.woken and to ~= 'running' then
-    wake_waiting(about.woken, 1) -- the slot it was woken for is still free
+  if about.woken then
+    rates().forget_woken(call, about.woken)
+    if to ~= 'running' then
+      rates().pass_on(about.woken) -- what it was woken for is still free
+    end
+  end
+end
+
+local function leave_limits(call, tool, tenant)
+  local limits = limits_of(tool, tenant)
+  if redis.call('EXISTS', root .. 'slots:' .. limits[1], root .. 'slots:' .. limits[2]) == 0 then
+    return
+  end
+  for _, limit in ipairs(limits) do
+    local has_left = redis.call('SREM', root .. 'slots:' .. limit, call) == 1
+    if has_left and wake_waiting(limit, 1) == 0 and redis.call('EXISTS', root .. 'waiting:rate:' .. limit) == 1 then
+      rates().wake_for_starts('rate:' .. limit, 1)
+    end
   end
 end

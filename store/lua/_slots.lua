@@ -23,39 +23,21 @@ local function room_in(limit)
   return room_under(cap_of(limit), limit)
 end
 
--- Give a slot to each running call that has none, since its limit is newer than its claim: there are no more of them than
--- slots of workers.
-local function count_running()
-  local caps = {}
-  for _, call in ipairs(redis.call('ZRANGE', root .. 'in:running', 0, -1)) do
-    local got = fields(call, 'tool', 'tenant')
-    for _, limit in ipairs(limits_of(got[1] or '', got[2])) do
-      if caps[limit] == nil then
-        caps[limit] = cap_of(limit) or false
-      end
-      if caps[limit] then
-        redis.call('SADD', root .. 'slots:' .. limit, call)
-      end
-    end
-  end
-  redis.call('HDEL', CONTROLS, 'uncounted')
-end
-
--- How many more calls the two limits of a call let run, math.huge where there is no cap; or, first, the setting that
--- pauses it. All of it is one command.
-local function room_for(limits, queue)
+-- What is set for a call, in one command: the setting that pauses it, its tool's limit and its tenant's, its tool's rate, and
+-- whether some limit is new. The first three of `all` are the pauses that may concern it.
+local function controls_for(limits, queue)
   local pauses = { 'pause ' .. limits[1], 'pause ' .. limits[2], 'pause queue:' .. queue }
-  local set = redis.call('HMGET', CONTROLS, pauses[1], pauses[2], pauses[3], 'limit ' .. limits[1],
-    'code limit ' .. limits[1], 'limit ' .. limits[2], 'limit tenant:*', 'uncounted')
+  local all = redis.call('HMGET', CONTROLS, pauses[1], pauses[2], pauses[3], 'limit ' .. limits[1],
+    'code limit ' .. limits[1], 'limit ' .. limits[2], 'limit tenant:*', 'uncounted', 'rate ' .. limits[1],
+    'code rate ' .. limits[1])
+  local set = { setting_of(all[4] or all[5]), setting_of(all[6] or all[7]), is_new = all[8], rate = all[9] or all[10],
+    all = all }
   for i, pause in ipairs(pauses) do
-    if set[i] and setting_of(set[i]) == 'on' then
-      return nil, pause, set
+    if all[i] and setting_of(all[i]) == 'on' then
+      set.pause = set.pause or pause
     end
   end
-  if set[8] then
-    count_running()
-  end
-  return { room_under(setting_of(set[4] or set[5]), limits[1]), room_under(setting_of(set[6] or set[7]), limits[2]) }
+  return set
 end
 
 -- Wake the calls that have waited longest for a slot of this limit; returns how many there were.
@@ -67,6 +49,9 @@ local function wake_waiting(limit, most)
     if got[1] and got[2] then -- else its record is gone
       redis.call('HDEL', record_of(call), 'waits')
       redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
+      if string.sub(limit, 1, 5) == 'rate:' then
+        redis.call('ZADD', root .. 'woken:' .. limit, whole(now), call)
+      end
       push(call, got[1], got[2], first[i + 1])
     end
   end
@@ -95,16 +80,4 @@ local function resume(most)
     redis.call('SREM', root .. 'saturated_limits', REPLICAS)
   end
   return #first / 2
-end
-
-local function leave_limits(call, tool, tenant)
-  local limits = limits_of(tool, tenant)
-  if redis.call('EXISTS', root .. 'slots:' .. limits[1], root .. 'slots:' .. limits[2]) == 0 then
-    return
-  end
-  for _, limit in ipairs(limits) do
-    if redis.call('SREM', root .. 'slots:' .. limit, call) == 1 then
-      wake_waiting(limit, 1)
-    end
-  end
 end

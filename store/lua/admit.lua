@@ -14,8 +14,8 @@
 
 -- Nothing new is taken in while memory is short or a queue is full; what is stored is answered.
 local fence = highest_fence(tonumber(ARGV[1]))
-local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back')
-local was_short, has_lost_writes = flags[1], flags[2]
+local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back', 'rates_wait')
+local was_short, has_lost_writes, rates_wait = flags[1], flags[2], flags[3]
 local function full_for(spec)
   local asked = spec.asked
   if spec.state == 'refused' then
@@ -88,7 +88,7 @@ local function admit(spec)
     more.argument_errors = count_argument_error(asked)
   end
   if state == 'queued' then
-    await_worker(call, asked, more)
+    await_worker(call, asked, more, rates_wait)
     queued_now[asked.tenant] = (queued_now[asked.tenant] or 0) + 1
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))

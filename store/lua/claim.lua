@@ -5,7 +5,8 @@
 -- ARGV    = call, job_id, queue (it came from), token (of the delivery), worker, lease_ms, seen_fence (the highest
 --           before), bar_mutating (1 where too few replicas answer for a mutating call to be run)
 -- RETURNS {"run", fence, fields by record.RUN_FIELDS} | {"settled", state} | {"busy", ms left of the lease}
---         | {"held", reason} | {"parked", limit, "replicas", "later" or "pause <target>"} | {"unknown"} | {"gone"}
+--         | {"held", reason} | {"parked", limit, "replicas", "later" or "pause <target>"}
+--         | {"parked", rate, ms until the next call may start or -1} | {"unknown"} | {"gone"}
 -- INVARIANT a call is running under one fence only; a delivery that comes again under its token gets its own claim
 --           again, and nothing is counted twice. A claim that is answered has written, also when it comes again: a WAIT
 --           behind it, on whatever connection, waits for this write.
@@ -65,23 +66,38 @@ end
 if effect == 'mutating' and ARGV[8] == '1' then
   park(call, queue, REPLICAS)
   if woken then
-    wake_waiting(woken, 1) -- that slot is still free
+    rates().pass_on(woken) -- what it was woken for is still free
   end
   return { 'parked', REPLICAS }
 end
 
 local taken, limits = {}, limits_of(tool, tenant)
-local rooms, pause, set = room_for(limits, queue)
-if pause then
-  flow().park_paused(call, queue, pause, set)
-  return { 'parked', pause }
+local set, rated = controls_for(limits, queue), 'rate:' .. limits[1]
+if set.pause then
+  flow().park_paused(call, queue, set.pause, set.all)
+  return { 'parked', set.pause }
 end
-for i, room in ipairs(rooms) do
+if set.is_new then
+  rates().count_running()
+end
+if set.rate and not rates().may_start(rated, set.rate, woken) then
+  park(call, queue, rated)
+  redis.call('HSET', root .. 'flags', 'rates_wait', 1) -- admission puts the next ones aside at once
+  if not woken then
+    rates().park_with(queue, tool, rated, park)
+  elseif woken ~= rated then
+    rates().pass_on(woken)
+  end
+  local _, due = rates().wake_for_starts(rated, 1)
+  return { 'parked', rated, due and math.ceil(due / 1000) or -1 }
+end
+for i = 1, 2 do
+  local room = room_under(set[i], limits[i])
   local limit = limits[i]
   if room < 1 then
     park(call, queue, limit)
     if woken and woken ~= limit then
-      wake_waiting(woken, 1) -- that slot is still free: the next in line gets its chance
+      rates().pass_on(woken) -- what it was woken for is still free: the next in line gets its chance
     end
     return { 'parked', limit }
   elseif room < math.huge then
@@ -89,6 +105,9 @@ for i, room in ipairs(rooms) do
   end
 end
 
+if set.rate then
+  rates().take_start(rated, set.rate)
+end
 local fence = redis.call('INCR', root .. 'fence')
 local attempt = tonumber(run[13]) + 1
 event.fence, event.attempt = fence, attempt

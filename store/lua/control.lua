@@ -2,8 +2,9 @@
 -- control: set or clear what a person says about which calls may run now. It wins over the code's word.
 -- uses: ledger controls
 -- KEYS[1] = root of the namespace
--- ARGV    = kind ("limit" | "pause"), target (tool:<name> | tenant:<name> | tenant:*: every tenant without one of its
---           own | of a pause also queue:<name>), value ("" clears it; of a pause "on" | "off"), actor, reason
+-- ARGV    = kind ("limit" | "rate" | "pause"), target (tool:<name> | of a limit also tenant:<name> and tenant:*, every
+--           tenant without one of its own | of a pause also tenant:<name> and queue:<name>), value (most calls at once |
+--           calls/ms | "on" or "off"; "" clears it), actor, reason
 -- RETURNS the setting that is stored now, "" for none
 -- INVARIANT changes one setting and walks through nothing: who waited goes on with the next sweep. Sent twice the first
 --           one stands, with its time. A lowered limit and a pause stop no running call; they only let no more in. A

@@ -22,6 +22,7 @@ elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
 end
 if op == 'release' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
+  rates().give_start_back(got[3])
 end
 if ARGV[10] == '0' then
   redis.call('HINCRBY', record_of(call), 'attempt_limit', 1) -- attempts keep their numbers, so the limit moves

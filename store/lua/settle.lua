@@ -64,6 +64,7 @@ if to == 'unknown' then
   redis.call('HSET', record_of(call), 'left', fence) -- the worker says so itself: its handler has ended
 elseif to == 'refused' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
+  rates().give_start_back(got[4])
   may_have_run(call)
 end
 transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,

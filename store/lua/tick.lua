@@ -6,7 +6,7 @@
 -- ARGV    = most (calls of each kind in this step), enough_replicas (1 where enough answer for mutating calls to be
 --           run)
 -- RETURNS {number made available, number expired, number of approvals expired, number woken, ms until the next
---          delayed call or -1}
+--          delayed call, or the next start of a call that waits for its tool's rate, or -1}
 -- INVARIANT only Redis time counts. Where it went back, nothing waits longer from then on than it was given.
 local most = tonumber(ARGV[1])
 look_at_clock()
@@ -32,8 +32,12 @@ apply_due('delayed', function(call)
   push(call, got[1], got[2])
   available = available + 1
 end)
-for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'saturated_limits', most)) do
-  if string.sub(limit, 1, 6) == 'pause ' then
+local saturated, next_start, rates_wait = redis.call('SRANDMEMBER', root .. 'saturated_limits', most), math.huge, false
+for _, limit in ipairs(saturated) do
+  if string.sub(limit, 1, 5) == 'rate:' then
+    local more, in_us = rates().wake_for_starts(limit, most)
+    woken, next_start, rates_wait = woken + more, math.min(next_start, in_us or next_start), true
+  elseif string.sub(limit, 1, 6) == 'pause ' then
     woken = woken + bring_back(limit, most)
   elseif limit ~= REPLICAS then
     woken = woken + wake_into_free_slots(limit, most)
@@ -41,5 +45,9 @@ for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'saturated_limits', mos
     woken = woken + resume(most)
   end
 end
+if not rates_wait and #saturated < most then
+  redis.call('HDEL', root .. 'flags', 'rates_wait')
+end
 local first = redis.call('ZRANGE', root .. 'delayed', 0, 0, 'WITHSCORES')
-return { available, expired, approvals, woken, parked, first[2] and math.max(0, tonumber(first[2]) - now) or -1 }
+local due = math.min(math.ceil(next_start / 1000), first[2] and math.max(0, tonumber(first[2]) - now) or math.huge)
+return { available, expired, approvals, woken, parked, due < math.huge and due or -1 }

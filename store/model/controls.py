@@ -17,11 +17,17 @@ class ControlKind(StrEnum):
 
     LIMIT = "limit"
     """Most calls at once over all workers."""
+    RATE = "rate"
+    """How many calls may start in a time, over all workers."""
     PAUSE = "pause"
     """None of its calls begins; what runs goes on."""
 
 
-_TARGETS = {ControlKind.LIMIT: ("tool", "tenant"), ControlKind.PAUSE: ("tool", "queue", "tenant")}
+_TARGETS = {
+    ControlKind.LIMIT: ("tool", "tenant"),
+    ControlKind.RATE: ("tool",),
+    ControlKind.PAUSE: ("tool", "queue", "tenant"),
+}
 EVERY_TENANT = "tenant:*"
 """Each tenant that has no limit of its own."""
 PAUSED, RESUMED = "on", "off"
@@ -99,7 +105,7 @@ def check_target(kind: ControlKind, target: str) -> str:
         ValueError: it cannot; the text says what can.
     """
     sort, _, name = target.partition(":")
-    has_default = kind is not ControlKind.PAUSE
+    has_default = kind is ControlKind.LIMIT
     if sort not in _TARGETS[kind] or not name or (name == "*" and not (has_default and target == EVERY_TENANT)):
         known = ", ".join(f"{sort}:NAME" for sort in _TARGETS[kind])
         every = f", or {EVERY_TENANT} for each tenant without one of its own" if has_default else ""

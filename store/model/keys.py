@@ -16,18 +16,22 @@ namespace lie in one slot of a cluster.
 <ns>:reconcile:<tool>   zset    unknown calls by the time of the next reconcile
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
 <ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue; for the limit
-                               "replicas" mutating calls wait while too few replicas answer; "pause <target>" is no
-                               limit: such calls are parked until the pause is over
-<ns>:saturated_limits  set     limits that calls wait for, also "replicas" and "pause <target>"
+                               "replicas" mutating calls wait while too few replicas answer, for rate:tool:<name>
+                               those over the tool's rate; "pause <target>" is no limit: such calls are parked until the
+                               pause is over
+<ns>:saturated_limits  set     limits that calls wait for, also "replicas", rate:tool:<name> and "pause <target>"
 <ns>:queued_by_tenant  hash    tenant -> its queued calls
 <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
 <ns>:followers:<key>   set     calls that run only after this one succeeded
 <ns>:no_worker:<tool>  set     calls held because no worker serves the tool
 <ns>:held_back         set     mutating calls held since the store went back
 <ns>:open_duplicates:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
-<ns>:controls          hash    limits, pauses: "<kind> <target>" of people (value, a space, JSON of who, when, why),
-                       "code <kind> <target>" of the tools' code; uncounted: a limit is newer than calls that run
-<ns>:flags             hash    went_back..., loss_accepted..., clock_back..., full: since when (ms)
+<ns>:buckets           hash    rate:tool:<name> -> from when on its next start keeps the rate (us)
+<ns>:woken:<rate>      zset    calls that were woken for a start and are not claimed yet, by when (ms)
+<ns>:controls          hash    limits, rates, pauses: "<kind> <target>" of people (value, a space, JSON of who, when,
+                       why), "code <kind> <target>" of the tools' code; uncounted: a limit is newer than calls that run
+<ns>:flags             hash    went_back..., loss_accepted..., clock_back..., full: since when (ms);
+                       rates_wait: calls wait for a rate
 <ns>:counts, :tools, :newest   hash
 <ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted),
                        clock (highest Redis time seen), server (its run id), cut_... (borders, after a step back)

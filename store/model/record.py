@@ -145,7 +145,7 @@ class RecordFields:
     deadline_left = _number("_queue", "the queue deadline is not paused")
     unpaused_at = _time("_pauses", "no pause has prolonged its deadline", "taken")
     clock_back_at = _time("_clock", "its deadline was not cut because the clock went back")
-    waits = _text("_queue", "it waits for no limit, and not for the end of a pause")
+    waits = _text("_placement _queue", "it waits for no limit, and not for the end of a pause")
     woken = _text("_slots", "no limit has let it in since")
     woken_at = _time("_slots", "no limit has ever let it in")
     adopted = _number("adopt", "never freed for a worker of another version")

@@ -36,6 +36,7 @@ class ToolSpec:
             not count: its bound is the deadline.
         deadline_ms: queue deadline, counted from the first time the call is queued.
         concurrency: most calls at once over all workers; None for no limit.
+        rate: how many of its calls may start in a time over all workers, ``100/min``; None for no rate.
         order_by: argument names (``path`` or ``path:casefold``) whose equal values make calls run one by one.
         after: tools whose calls in the same turn must succeed first: those that stand before it in its submission, and
             those that are stored already. One that is submitted later is not waited for.
@@ -57,6 +58,7 @@ class ToolSpec:
     deadline_ms: int = 600_000
     queue: str = "default"
     concurrency: int | None = None
+    rate: str | None = None
     order_by: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     approval: str = "never"

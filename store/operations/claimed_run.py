@@ -32,10 +32,15 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """Why a claimed pointer gives no run: ``settled``, ``busy``, ``held``, ``parked``, ``unknown`` or ``gone``."""
+    """Why a claimed pointer gives no run: ``settled``, ``busy``, ``held``, ``parked``, ``unknown`` or ``gone``.
+
+    Attributes:
+        due_ms: of a call over its tool's rate, when the next one may start; None where that does not depend on time.
+    """
 
     why: str
     detail: str = ""
+    due_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..model.controls import PAUSED, RESUMED, ControlKind, Controls, Setting, check_target, read_setting
 from ..model.keys import Namespace
+from ..model.rates import Rate
 from .operation import Invocation, Query, invocation
 from .operators import Actor
 from .script_arguments import arguments_of
@@ -44,6 +45,15 @@ def limit(space: Namespace, target: str, most: int | None, by: Actor) -> Invocat
     if most is not None and most < 0:
         raise ValueError(f"limit {most}: at least 0; None clears it")
     return control(space, ControlKind.LIMIT, target, "" if most is None else str(most), by)
+
+
+def rate(space: Namespace, target: str, most: Rate | None, by: Actor) -> Invocation[Setting | None]:
+    """Set how many calls of ``tool:<name>`` may start in a time; None clears it.
+
+    Raises:
+        ValueError: another target.
+    """
+    return control(space, ControlKind.RATE, target, most.stored if most else "", by)
 
 
 def pause(space: Namespace, target: str, by: Actor) -> Invocation[Setting | None]:
@@ -105,15 +115,20 @@ def limits_waited_for(space: Namespace) -> Query[tuple[str, ...]]:
     return Query([("SRANDMEMBER", space.saturated_limits, MOST_WAITED_FOR)], read)
 
 
+def name_of(kind: ControlKind, target: str) -> str:
+    """The name under which calls wait for it: ``tool:pay`` for a limit, ``rate:tool:pay``, ``pause tool:pay``."""
+    return {ControlKind.LIMIT: "", ControlKind.RATE: "rate:", ControlKind.PAUSE: "pause "}[kind] + target
+
+
 class Use(NamedTuple):
-    """Calls that hold a slot of a limit, and calls that wait for it."""
+    """Calls that hold a slot of a limit, and calls that wait for it, or for a rate or a pause."""
 
     running: int
     waiting: int
 
 
 def uses(space: Namespace, limits: Sequence[str]) -> Query[dict[str, Use]]:
-    """How far each of these limits is used."""
+    """How far each of these limits, rates and pauses, by `name_of`, is used."""
     commands = [command for one in limits for command in (("SCARD", space.slots(one)), ("ZCARD", space.waiting(one)))]
 
     def read(replies: Sequence[Any]) -> dict[str, Use]:

@@ -146,7 +146,24 @@ def _preludes(words: list[str], script: str) -> str:
 def _with_their_own(words: list[str]) -> dict[str, str]:
     """Each word of a script's `uses` line, with the text of that prelude and, before it, of those that it uses."""
     there: set[str] = set()
-    return {word: _source_of_prelude(word.strip("()"), there) for word in words}
+    sources: dict[str, str] = {}
+    for word in words:
+        _add_prelude(word, there, sources)
+    return sources
+
+
+def _add_prelude(word: str, there: set[str], sources: dict[str, str]) -> None:
+    """A prelude in brackets holds those that it uses; others come after theirs, of which some may be in brackets."""
+    name = word.strip("()")
+    if name in there:
+        return
+    if word.startswith("("):
+        sources[word] = _source_of_prelude(name, there)
+        return
+    there.add(name)
+    for other in _uses(_source(f"_{name}")):
+        _add_prelude(other, there, sources)
+    sources[word] = _source(f"_{name}")
 
 
 def _source_of_prelude(name: str, there: set[str]) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal, NamedTuple
 
 from ..model.keys import Namespace
+from ..model.rates import Rate
 from ..model.specs import Published, ToolSpec
 from .operation import Invocation, invocation, number
 from .script_arguments import Each, arguments_of, repeated
@@ -17,6 +18,7 @@ class PublishedToolArgs(NamedTuple):
     version: str
     spec: str
     cap: int | Literal[""]
+    rate: str
 
 
 @arguments_of("publish")
@@ -32,7 +34,13 @@ class ToolsArgs(NamedTuple):
 def publish(space: Namespace, specs: list[ToolSpec]) -> Invocation[tuple[int, int]]:
     """Publish specs and limits; returns the specs' version number and how many held calls were freed by it."""
     tools = [
-        PublishedToolArgs(name=spec.name, version=spec.version, spec=spec.to_json(), cap=_cap(spec.concurrency))
+        PublishedToolArgs(
+            name=spec.name,
+            version=spec.version,
+            spec=spec.to_json(),
+            cap=_cap(spec.concurrency),
+            rate=Rate.parse(spec.rate).stored if spec.rate else "",
+        )
         for spec in specs
     ]
     return invocation(space.root, PublishArgs(tools=tools), lambda reply: (int(reply[0]), int(reply[1])))

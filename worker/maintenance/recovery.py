@@ -19,7 +19,7 @@ from ...store.crashpoints import reach
 from ...store.model.errors import StoreError, StoreFull
 from ...store.model.states import SETTLED
 from ...store.operations.controls import paused_queues
-from ...store.operations.recovery import Retention, StepResult, adopt, forget, steps
+from ...store.operations.recovery import Retention, StepResult, adopt, forget, steps, tick
 from ..execution.service import ThreadService
 from ..tools.tool import Tool
 from .fence_watermark import ConfirmedWatermark
@@ -73,6 +73,7 @@ class Maintenance(ThreadService):
         self._skip = served.skip
         self._full = False
         self._next_at = 0.0
+        self._adopts_again = False
 
     def nudge(self, delay_ms: int) -> None:
         """Something is due at this time: run the next round no later."""
@@ -99,19 +100,29 @@ class Maintenance(ThreadService):
                     break
             else:
                 has_more = True
-        return _BACKLOG_MS if has_more and (due is None or due > _BACKLOG_MS) else due
+        return _sooner(due, has_more)
+
+    def _apply_due(self, *, enough_replicas: bool) -> int | None:
+        """Only what time asks for."""
+        step_result, due = self._connection.run(tick(self._connection.space, enough_replicas=enough_replicas))
+        _report(step_result)
+        return _sooner(due, step_result.more)
 
     def _work(self) -> None:
-        retention_at = 0.0
+        whole_at = retention_at = 0.0
         while self._wait():
             now = time.monotonic()
-            self._next_at = now + self._every_s
+            is_whole = now >= whole_at  # else something is due before: calls that wait for a rate may be, very often
+            whole_at = now + self._every_s if is_whole else whole_at
+            self._next_at = whole_at
             try:
                 self._skip(self._connection.run(paused_queues(self._connection.space, self._queues)))
                 enough = self._watermark.compare(self._connection)
-                due = self.once(enough_replicas=enough)
+                due = self.once(enough_replicas=enough) if is_whole else self._apply_due(enough_replicas=enough)
                 if due is not None:
                     self.nudge(max(_FASTEST_MS, due))
+                if not is_whole and not self._adopts_again:
+                    continue
                 self._watch_memory()
                 if now >= retention_at:
                     retention_at = now + min(_RETENTION_EVERY_S, self._retention.shortest_ms / 4000)
@@ -150,7 +161,8 @@ class Maintenance(ThreadService):
         except StoreFull:
             return  # nothing new is queued while there is no memory
         _report(step_result)
-        if step_result.counts["adopted"]:
+        self._adopts_again = step_result.counts["adopted"] > 0
+        if self._adopts_again:
             self.nudge(_ADOPTED_AGAIN_MS)
 
     def _forget(self) -> None:
@@ -160,6 +172,11 @@ class Maintenance(ThreadService):
                 _report(step_result)
                 if not step_result.more:
                     break
+
+
+def _sooner(due: int | None, has_more: bool) -> int | None:
+    """In how many ms the next round is due, None for none; at once where this one has left work."""
+    return _BACKLOG_MS if has_more and (due is None or due > _BACKLOG_MS) else due
 
 
 def _read(answer: Any) -> tuple[StepResult, int | None]:

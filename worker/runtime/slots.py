@@ -164,5 +164,7 @@ class Slots:
         if why.why == "gone":
             self._context.counters.refused_jobs += 1
             _LOG.warning("refused a pointer without a record: %s", delivery.job_id)
-        else:
-            _LOG.debug("call %s is not run: %s %s", delivery.call, why.why, why.detail)
+            return
+        _LOG.debug("call %s is not run: %s %s", delivery.call, why.why, why.detail)
+        if why.due_ms is not None:
+            self._context.nudge(why.due_ms)

@@ -45,6 +45,9 @@ class ToolOptions(TypedDict, total=False):
     """Run limit of one attempt (20 s), None for none."""
     concurrency: int | None
     """Most calls at once over all workers; None, the default, for no limit."""
+    rate: str | None
+    """How many of its calls may start in a time, over all workers: ``100/min``, with s, min, h or d. None, the default,
+    for no rate."""
     retry: Retry | int | stop_base | wait_base
     """How often and after which waits an attempt that may be repeated is."""
     deadline: float

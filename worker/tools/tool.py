@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ...store.model.outcomes import Failure
+from ...store.model.rates import Rate
 from ...store.model.secret_schemas import without_samples
 from ...store.model.specs import Effect, ToolSpec
 from ...store.model.times import seconds
@@ -148,6 +149,7 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
         deadline_ms=_ms(name, "deadline", options.get("deadline", 600)),
         queue=options.get("queue", "default"),
         concurrency=options.get("concurrency"),
+        rate=_rate(name, options.get("rate")),
         order_by=_words(options.get("order_by", ())),
         after=_words(options.get("after", ())),
         approval=options.get("approval", "never"),
@@ -197,6 +199,13 @@ def _run_limit_ms(name: str, given: float | None) -> int:
         return 0 if given is None else _ms(name, "timeout", given)
     except BadTool as error:
         raise BadTool(f"{error}; timeout=None is no limit") from None
+
+
+def _rate(name: str, given: str | None) -> str | None:
+    try:
+        return None if given is None else str(Rate.parse(given))
+    except ValueError as error:
+        raise BadTool(f"tool {name}: rate {error}") from None
 
 
 def _ms(name: str, option: str, given: float) -> int:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ....store.model.controls import ControlKind
 from ...health import controls
 from ...health.controls import ControlRow, read_controls
 from ...options.lookup import get_record
@@ -38,9 +39,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         found = get_record(connection, args.key)
-        limits = [row for row in read_controls(connection) if row.target == found.fields.waits]
+        limits = [row for row in read_controls(connection) if row.waited_for_as == found.fields.waits]
     if args.json:
-        render.show_json({**as_json(found), "limits": [controls.as_json(row) for row in limits]})
+        render.show_json({**as_json(found), "controls": [controls.as_json(row) for row in limits]})
     else:
         show(found, limits)
     return 0
@@ -74,7 +75,8 @@ def show(found: Record, limits: Sequence[ControlRow] = ()) -> None:
 
 
 def _told(row: ControlRow, now: int) -> str:
-    use = f" ({row.use.running} run, {row.use.waiting} wait)" if row.use else ""
+    running = f"{row.use.running} run, " if row.use and row.kind is ControlKind.LIMIT else ""
+    use = f" ({running}{row.use.waiting} wait)" if row.use else ""
     return f"{row.target}{use}: {row.told(now)}"
 
 

@@ -1,16 +1,18 @@
-"""`toolonce limit`: shows, sets and clears limits: most calls of a tool or a tenant at once, over all workers."""
+"""`toolonce limit` and `toolonce rate`: show and set how many calls run at once, and how many start in a time."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....store.model.controls import ControlKind, check_target
-from ....store.operations.controls import limit
+from ....store.model.rates import Rate
+from ....store.operations.controls import limit, rate
 from ....store.operations.tools import published
 from ...errors import Usage
 from ...health import controls
-from ...health.controls import read_controls
+from ...health.controls import ControlRow, read_controls
 from ...options import actor
 from ...options.durations import whole_number
 from ...options.listing import server_now
@@ -22,64 +24,97 @@ if TYPE_CHECKING:
     from ....store.connections.connection import Connection
     from ...options.parser import Subparsers
 
-EXAMPLES = """
+LIMIT = """
 toolonce limit                                     all limits: what counts, who has set it, what the code says
 toolonce limit tool:pay 5 --reason 'the bank asks for it'
 toolonce limit 'tenant:*' 16                       of each tenant that has no limit of its own
 toolonce limit tenant:acme 4
 toolonce limit tool:pay --clear                    the code's number counts again
 """
+RATE = """
+toolonce rate                                      all rates: what counts, who has set it, what the code says
+toolonce rate tool:search 100/min --reason 'our quota'
+toolonce rate tool:search 5/s                      also N/h and N/d
+toolonce rate tool:search --clear                  the code's rate counts again
+"""
+ROW = "[{kind, target, in_force, people, code, running, waiting}]"
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = command(
-        subparsers, "limit", "Show or set how many calls of a tool or a tenant may run at once", examples=EXAMPLES
+    limits = command(
+        subparsers, "limit", "Show or set how many calls of a tool or a tenant may run at once", examples=LIMIT
     )
-    parser.add_argument(
-        "target", nargs="?", metavar="TARGET", help="tool:NAME, tenant:NAME, or tenant:* for each other tenant"
-    )
-    parser.add_argument(
-        "number", nargs="?", type=whole_number, metavar="NUMBER",
-        help="most calls at once over all workers; it wins over the code's concurrency=, also over later deployments",
+    _add_options(
+        limits, "NUMBER", "tool:NAME, tenant:NAME, or tenant:* for each other tenant",
+        "most calls at once over all workers; it wins over the code's concurrency=, also over later deployments",
     )  # fmt: skip
+    add_json(limits, f"{{limits: {ROW}}}")
+    limits.set_defaults(kind=ControlKind.LIMIT)
+    rates = command(subparsers, "rate", "Show or set how many calls of a tool may start in a time", examples=RATE)
+    _add_options(
+        rates, "RATE", "tool:NAME",
+        "most starts over all workers: N/s, N/min, N/h or N/d;"
+        " it wins over the code's rate=, also over later deployments",
+    )  # fmt: skip
+    add_json(rates, f"{{rates: {ROW}}}")
+    rates.set_defaults(kind=ControlKind.RATE)
+
+
+def _add_options(parser: argparse.ArgumentParser, what: str, targets: str, help_text: str) -> None:
+    parser.add_argument("target", nargs="?", metavar="TARGET", help=targets)
+    read: Callable[[str], int | Rate] = whole_number if what == "NUMBER" else _rate
+    parser.add_argument("value", nargs="?", type=read, metavar=what, help=help_text)
     parser.add_argument(
-        "--clear", action="store_true", help="forget what people have set; the code's number counts again"
+        "--clear", action="store_true", help="forget what people have set; the code's word counts again"
     )
     actor.add_author(parser)
-    add_json(parser, "{limits: [{kind, target, in_force, people, code, running, waiting}]}")
+
+
+def _rate(text: str) -> Rate:
+    try:
+        return Rate.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def run(args: argparse.Namespace) -> int:
-    _check(args)
+    kind: ControlKind = args.kind
+    _check(args, kind)
     with open_store(args) as connection:
-        if args.clear or args.number is not None:
-            connection.run(limit(connection.space, args.target, args.number, actor.actor_of(args)))
-            if not args.clear:
-                _note_unknown_tool(connection, args.target)
-        rows = [row for row in read_controls(connection, [ControlKind.LIMIT]) if args.target in (None, row.target)]
+        if args.clear or args.value is not None:
+            _set(connection, args, kind)
+        rows = [row for row in read_controls(connection, [kind]) if args.target in (None, row.target)]
         now = server_now(connection)
-    if args.json:
-        render.show_json({"limits": [controls.as_json(row) for row in rows]})
-    elif rows:
-        render.show_table(controls.COLUMNS, (controls.cells(row, now) for row in rows))
-    else:
-        render.say(f"no limit{f' of {args.target}' if args.target else ''} in {connection.place}")
+    _show(rows, args, now, f"no {kind}{f' of {args.target}' if args.target else ''} in {connection.place}")
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
+def _set(connection: Connection, args: argparse.Namespace, kind: ControlKind) -> None:
+    change = limit if kind is ControlKind.LIMIT else rate
+    connection.run(change(connection.space, args.target, args.value, actor.actor_of(args)))
+    sort, _, name = args.target.partition(":")
+    if not args.clear and sort == "tool" and name not in connection.run(published(connection.space)).tools:
+        render.say(f"set, but no worker has published a tool {name!r} yet; is the name right?")
+
+
+def _show(rows: list[ControlRow], args: argparse.Namespace, now: int, none: str) -> None:
+    if args.json:
+        render.show_json({f"{args.kind}s": [controls.as_json(row) for row in rows]})
+    elif rows:
+        render.show_table(controls.COLUMNS, (controls.cells(row, now) for row in rows))
+    else:
+        render.say(none)
+
+
+def _check(args: argparse.Namespace, kind: ControlKind) -> None:
+    example = f"toolonce {kind} tool:pay"
     if args.target is not None:
         try:
-            check_target(ControlKind.LIMIT, args.target)
+            check_target(kind, args.target)
         except ValueError as error:
             raise Usage(str(error)) from error
-    if args.clear and (args.target is None or args.number is not None):
-        raise Usage("--clear takes a target and no number, for example: toolonce limit tool:pay --clear")
-    if args.reason and args.number is None and not args.clear:
-        raise Usage("--reason is for a limit that is set, for example: toolonce limit tool:pay 5 --reason R")
-
-
-def _note_unknown_tool(connection: Connection, target: str) -> None:
-    sort, _, name = target.partition(":")
-    if sort == "tool" and name not in connection.run(published(connection.space)).tools:
-        render.say(f"set, but no worker has published a tool {name!r} yet; is the name right?")
+    if args.clear and (args.target is None or args.value is not None):
+        raise Usage(f"--clear takes a target and nothing else, for example: {example} --clear")
+    if args.reason and args.value is None and not args.clear:
+        value = "5" if kind is ControlKind.LIMIT else "100/min"
+        raise Usage(f"--reason is for a {kind} that is set, for example: {example} {value} --reason R")

@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(
         parser,
         "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
-        "delayed, fence, flags, per_second, held_behind_doubt, limits}",
+        "delayed, fence, flags, per_second, held_behind_doubt, controls}",
     )
 
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         view = {**as_json(got), "per_second": rates(connection, got.read_at)}
         view["held_behind_doubt"] = _count_behind_doubt(connection, got)
         limits = read_controls(connection)
-    view["limits"] = [controls.as_json(row) for row in limits]
+    view["controls"] = [controls.as_json(row) for row in limits]
     if args.json:
         render.show_json(view)
     else:

@@ -35,7 +35,7 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers, "workers", "Show workers, their last heartbeat and what they are doing", examples=EXAMPLES
     )
     parser.add_argument("--here", action="store_true", help="only of this machine or container; exit 1 if none runs")
-    add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, silent, ...}], limits}")
+    add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, silent, ...}], controls}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         rows = tuple(row for row in rows if row.hostname == socket.gethostname())
     if args.json:
         shown = [as_json(row) for row in rows]
-        render.show_json({"workers": shown, "limits": [controls.as_json(row) for row in limits]})
+        render.show_json({"workers": shown, "controls": [controls.as_json(row) for row in limits]})
     elif not rows:
         render.say(f"no worker runs in {connection.place}; start one: toolonce work --tools MODULE:REGISTRY")
     else:

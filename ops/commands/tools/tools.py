@@ -58,7 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
     add_json(
         listed,
-        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}, limits}; with --for {tools: [the definitions], "
+        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}, controls}; with --for {tools: [the definitions], "
         "options: {the request's members that forbid parallel calls, where a tool needs it}, "
         "notes: [{tool, text, refused}]}",
     )
@@ -108,7 +108,7 @@ def _list(args: argparse.Namespace) -> int:
         return _list_for(specs, args, connection.place)
     if args.json:
         shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
-        render.show_json({"tools": shown, "limits": [controls.as_json(row) for row in limits]})
+        render.show_json({"tools": shown, "controls": [controls.as_json(row) for row in limits]})
         return ExitCode.DONE
     if not specs:
         render.say(f"no worker has published a tool in {connection.place}")

@@ -23,6 +23,7 @@ NEEDS: dict[str, Callable[[str], list[str]]] = {
     "workers": lambda _key: [],
     "doctor": lambda _key: [],
     "limit": lambda _key: ["tool:pay", "5"],
+    "rate": lambda _key: ["tool:pay", "5/s"],
     "retry": lambda key: [key, "--reason", "r", "--yes"],
     "cancel": lambda key: [key],
     "purge": lambda key: [key],

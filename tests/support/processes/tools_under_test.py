@@ -306,6 +306,13 @@ def five_at_most(what: int) -> int:
     return what
 
 
+@tools.tool(effect="idempotent", rate="600/min", retry=20)
+def at_a_rate(what: int) -> int:
+    """Note each start."""
+    effect(f"start {what}")
+    return what
+
+
 @tools.tool(effect="mutating", isolation="process")
 def doubt_exit_hard(what: str) -> None:
     """Be in doubt; whoever asks ends the process."""

@@ -79,9 +79,11 @@ def audit(store: ClockedStore) -> None:
     index = Index(store)
     undocumented = {key for key in index.keys if not _DOCUMENTED.fullmatch(key)}
     assert not undocumented, f"keys that store/model/keys.py does not know: {undocumented}"
-    for check in (
-        _states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _parked, _lanes, _followers, _ids,
-    ):  # fmt: skip
+    checks = (
+        _states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _woken_for_rates,
+        _parked, _lanes, _followers, _ids,
+    )  # fmt: skip
+    for check in checks:
         check(index)
 
 
@@ -161,8 +163,8 @@ def _limits(index: Index) -> None:
         assert index.members(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
     for limit in index.named("waiting:"):
         assert limit in index.members("saturated_limits"), f"the sweep does not know that calls wait for {limit}"
-        if limit == "replicas" or limit.startswith("pause "):
-            continue
+        if limit == "replicas" or limit.startswith(("rate:", "pause ")):
+            continue  # these wait for something that no call passes on
         cap = controls.in_force(ControlKind.LIMIT, limit)
         is_full = cap is not None and len(index.members(f"slots:{limit}")) >= int(cap)
         woken = any(record.get("woken") == limit for record in index.in_state("queued").values())
@@ -179,6 +181,13 @@ def _parked(index: Index) -> None:
             assert record[sort] == name, f"{call} is parked by a pause that does not concern it"
             assert call not in deadlines, f"{call} is parked, and its queue deadline goes on"
             assert "deadline_at" not in record
+
+
+def _woken_for_rates(index: Index) -> None:
+    queued = index.in_state("queued")
+    for limit in index.named("woken:"):
+        woken = {call for call, record in queued.items() if record.get("woken") == limit}
+        assert index.zset(f"woken:{limit}").keys() == woken, f"a start of {limit} is left to a call that is not woken"
 
 
 def _lanes(index: Index) -> None:

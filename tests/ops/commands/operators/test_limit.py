@@ -61,7 +61,7 @@ def test_without_any_limit_the_command_says_where_it_looked(toolonce: CommandLin
         (["tool:pay", "many"], "from 1 to 999999"),
         (["tool:pay", "1.5"], "from 1 to 999999"),
         (["--clear"], "--clear takes a target"),
-        (["tool:pay", "5", "--clear"], "--clear takes a target and no number"),
+        (["tool:pay", "5", "--clear"], "--clear takes a target and nothing else"),
         (["tool:pay", "--reason", "r"], "--reason is for a limit that is set"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_name_that_no_worker_has_published_is_set_and_remarked(scene: LiveScen
 def test_each_view_tells_both_numbers_and_who_has_set_the_one_that_counts(limited: str, toolonce: CommandLine) -> None:
     wanted = {"kind": "limit", "target": "tool:pay", "in_force": 1, "code": 5, "running": 1, "waiting": 1}
     for words in (["stats"], ["workers"], ["call", limited], ["tools", "list"]):
-        (row,) = toolonce(*words, "--json").json["limits"]
+        (row,) = toolonce(*words, "--json").json["controls"]
         assert {name: row[name] for name in wanted} == wanted, words
         assert (row["people"]["by"], row["people"]["value"]) == ("ann", 1)
     for words in (["stats"], ["tools", "list"], ["call", limited]):
