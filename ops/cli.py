@@ -38,6 +38,7 @@ MODULES = (
     "operators.cancel",
     "operators.approvals",
     "operators.limit",
+    "operators.pauses",
     "operators.recover",
     "store.doctor",
     "store.metrics",

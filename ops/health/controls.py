@@ -14,6 +14,8 @@ from ..views.render import age, show_table
 if TYPE_CHECKING:
     from ...store.connections.connection import Connection
 
+LIMITING = tuple(kind for kind in ControlKind if kind is not ControlKind.PAUSE)
+"""All but pauses, which have a view of their own."""
 COLUMNS = ("setting", "target", "in force", "running", "waiting", "set by people", "in the code")
 
 
@@ -56,7 +58,7 @@ class ControlRow:
         return str(Rate.from_stored(value)) if value is not None and self.kind is ControlKind.RATE else value
 
 
-def read_controls(connection: Connection, kinds: Iterable[ControlKind] = tuple(ControlKind)) -> tuple[ControlRow, ...]:
+def read_controls(connection: Connection, kinds: Iterable[ControlKind] = LIMITING) -> tuple[ControlRow, ...]:
     """All settings of these kinds, and the limits that calls wait for: those of single tenants, too, which have theirs
     from ``tenant:*``."""
     said = connection.run(controls(connection.space))
@@ -87,6 +89,8 @@ def _targets(said: Controls, kind: ControlKind, waited_for: Iterable[str]) -> li
 def as_json(row: ControlRow) -> dict[str, Any]:
     """A row as JSON; `at` is ms of Redis time."""
     people = {**asdict(row.people), "value": _typed(row, row.people.value)} if row.people else None
+    if people:
+        del people["since"]  # of pauses, which have a view of their own
     use = row.use or Use(0, 0)
     return {
         "kind": row.kind,

@@ -182,7 +182,7 @@ def _queues(snapshot: HealthSnapshot) -> Iterator[Finding]:
     assert stats is not None
     served = {queue.removeprefix(f"{snapshot.namespace}.") for worker in snapshot.live for queue in worker.queues}
     for queue, (waiting, _) in stats.queues.items():
-        if waiting and queue not in served:
+        if waiting and queue not in served and queue not in snapshot.paused_queues:
             yield Finding(
                 "unserved_queue", Severity.ERROR, f"{waiting} calls wait in queue {queue!r}, which no worker serves",
                 "they wait until their deadline and expire", f"toolonce work --tools ... --queue {queue}",
@@ -190,10 +190,13 @@ def _queues(snapshot: HealthSnapshot) -> Iterator[Finding]:
         if waiting > QUEUE_LIMIT // 2:
             yield Finding(
                 "deep_queue", Severity.WARNING, f"queue {queue!r} holds {waiting} calls",
-                f"at {QUEUE_LIMIT} harnesses are refused", "start more workers, or raise --concurrency",
+                f"at {QUEUE_LIMIT} harnesses are refused",
+                f"toolonce resume queue:{queue}" if queue in snapshot.paused_queues
+                else "start more workers, or raise --concurrency",
             )  # fmt: skip
     oldest = stats.oldest_at[State.QUEUED]
-    if oldest and stats.read_at - oldest > WAITING_MS:
+    wait_for_workers = stats.counts["state:queued"] > snapshot.paused_calls
+    if oldest and stats.read_at - oldest > WAITING_MS and wait_for_workers:
         yield Finding(
             "slow_queue", Severity.WARNING, f"the oldest queued call has waited {age(stats.read_at - oldest)}",
             "queue deadlines pass; calls expire without having run", "toolonce workers; start more of them",

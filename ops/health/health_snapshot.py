@@ -28,6 +28,7 @@ from ..options.listing import oldest, server_now
 from .clocks import read_clocks
 from .controls import ControlRow, read_controls
 from .counters import read_stats
+from .pauses import PauseRow, read_pauses
 
 PINGS = 20
 CONFIGS = (
@@ -65,7 +66,7 @@ class HealthSnapshot:
         doubtful, held: the oldest calls in doubt, and the oldest held ones; see `listing.LOOK_AT`.
         quarantined: reasons of the newest inbox entries that were put aside in the last day, the newest first.
         late_leases: leases that ran out long ago and nobody has ended.
-        controls: what people and the code say about which calls may run now.
+        controls, pauses: what people and the code say about which calls may run now.
     """
 
     url: str
@@ -91,6 +92,18 @@ class HealthSnapshot:
     clocks: Mapping[str, int] = field(default_factory=dict)
     retention: Retention = field(default_factory=Retention)
     controls: tuple[ControlRow, ...] = ()
+    pauses: tuple[PauseRow, ...] = ()
+
+    @property
+    def paused_queues(self) -> frozenset[str]:
+        """The queues that people have paused."""
+        targets = (row.target for row in self.pauses if row.setting)
+        return frozenset(target.removeprefix("queue:") for target in targets if target.startswith("queue:"))
+
+    @property
+    def paused_calls(self) -> int:
+        """Queued calls that wait for a resume; those of two pauses count twice."""
+        return sum(row.calls.queued for row in self.pauses if row.setting)
 
     @property
     def live(self) -> tuple[WorkerRow, ...]:
@@ -147,6 +160,7 @@ def _with_store(connection: Connection, base: HealthSnapshot) -> HealthSnapshot:
         doubtful=oldest(connection, State.UNKNOWN),
         held=oldest(connection, State.HELD),
         controls=read_controls(connection),
+        pauses=read_pauses(connection),
     )
 
 

@@ -16,6 +16,7 @@ from ...store.operations.queries import Stats
 from ...worker.runtime.worker_status import read_workers
 from ..health.controls import ControlRow, read_controls
 from ..health.counters import read_stats
+from ..health.pauses import PauseRow, read_pauses
 
 
 class StoreMetrics(Collector):
@@ -27,7 +28,7 @@ class StoreMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             stats, listed = read_stats(self._connection), read_workers(self._connection)
-            limits = read_controls(self._connection)
+            limits, pauses = read_controls(self._connection), read_pauses(self._connection)
         except StoreError:
             yield GaugeMetricFamily("toolonce_up", "Whether the store answers", value=0)
             return
@@ -36,6 +37,7 @@ class StoreMetrics(Collector):
         yield _calls(stats)
         yield from _waiting(stats)
         yield from _limits(limits)
+        yield from _pauses(pauses)
         workers = [worker for worker in listed if not worker.is_silent]
         yield GaugeMetricFamily("toolonce_workers", "Live workers", value=len(workers))
         busy = sum(worker.report.busy for worker in workers if worker.report)
@@ -101,3 +103,15 @@ def _limits(rows: Sequence[ControlRow]) -> Iterator[Metric]:
         if row.use:
             waiting.add_metric([row.waited_for_as], row.use.waiting)
     yield from (most, rate, running, waiting)
+
+
+def _pauses(rows: Sequence[PauseRow]) -> Iterator[Metric]:
+    since = GaugeMetricFamily("toolonce_paused_since_seconds", "When a pause in force began", labels=["target"])
+    queued = GaugeMetricFamily("toolonce_paused_calls", "Queued calls that a pause is about", labels=["target"])
+    parked = GaugeMetricFamily("toolonce_parked_calls", "Those of them that have no pointer", labels=["target"])
+    for row in rows:
+        if row.setting:
+            since.add_metric([row.target], (row.setting.since or row.setting.at) / 1000)
+        queued.add_metric([row.target], row.calls.queued)
+        parked.add_metric([row.target], row.calls.parked)
+    yield from (since, queued, parked)

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...store.connections.connection import Connection
+from ...store.model.controls import Controls
 from ...store.model.states import State
+from ...store.operations.controls import controls
 from ...store.operations.queries import PageRow, Span, page
 from ..errors import Usage
 from .durations import milliseconds, milliseconds_or_none
@@ -32,7 +34,8 @@ LOOK_MOST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Filters for calls; None or "" for any. `error`: text in the stored error; `scope`: may end with ``*``."""
+    """Filters for calls; None or "" for any. `error`: text in the stored error; `scope`: may end with ``*``;
+    `paused`: what people have paused, where only calls that wait for that are wanted."""
 
     states: tuple[State, ...] = tuple(State)
     tool: str | None = None
@@ -44,6 +47,7 @@ class Wanted:
     newest_first: bool = True
     cursor: str | None = None
     step: int = STEP
+    paused: Controls | None = None
 
     def fits(self, row: PageRow) -> bool:
         """Whether the row passes the filters that have no index."""
@@ -53,6 +57,7 @@ class Wanted:
             and _fits_scope(self.scope, got.scope)
             and (not self.worker or self.worker in got.worker)
             and (not self.error or self.error.casefold() in got.error.casefold())
+            and (self.paused is None or bool(paused_by(self.paused, row)))
         )
 
 
@@ -63,6 +68,17 @@ class Listing:
     rows: list[PageRow] = field(default_factory=list)
     looked_at: int = 0
     next: str | None = None
+    controls: Controls = field(default_factory=Controls)
+
+    def paused_by(self, row: PageRow) -> list[str]:
+        """The targets whose pauses keep the call from running; [] for none."""
+        return paused_by(self.controls, row)
+
+
+def paused_by(said: Controls, row: PageRow) -> list[str]:
+    """The targets whose pauses keep a queued call from running; [] for none."""
+    got = row.fields
+    return list(said.pauses_of(got.tool, got.tenant, got.queue)) if row.state is State.QUEUED else []
 
 
 def add_filters(parser: ArgumentParser) -> ArgumentGroup:
@@ -78,6 +94,9 @@ def add_filters(parser: ArgumentParser) -> ArgumentGroup:
     group.add_argument("--scope", metavar="S", type=filled, help="calls of this scope; a trailing * matches any ending")
     group.add_argument(
         "--worker", metavar="W", type=filled, help="calls last claimed by a worker whose name contains this"
+    )
+    group.add_argument(
+        "--paused", action="store_true", help="queued calls whose tool, tenant or queue people have paused"
     )
     group.add_argument("--error", metavar="TEXT", type=filled, help="calls whose error contains this text")
     group.add_argument(
@@ -98,8 +117,12 @@ def add_filters(parser: ArgumentParser) -> ArgumentGroup:
 def wanted(args: Namespace, connection: Connection, default: tuple[State, ...] = tuple(State)) -> Wanted:
     """The filters of the command line; time spans count back from Redis time."""
     now = server_now(connection)
+    states = tuple(State(word) for word in args.state) if args.state else default
+    if args.paused:
+        states = tuple(state for state in states if state is State.QUEUED)
     return Wanted(
-        states=tuple(State(word) for word in args.state) if args.state else default,
+        states=states,
+        paused=connection.run(controls(connection.space)) if args.paused else None,
         tool=args.tool,
         scope=args.scope,
         worker=args.worker,
@@ -127,8 +150,8 @@ def server_now(connection: Connection) -> int:
 
 def listing(connection: Connection, wish: Wanted, *, limit: int) -> Listing:
     """One page of at most `limit` calls, from the cursor on."""
-    found = Listing()
-    if not (wish.tool or wish.scope or wish.worker or wish.error):
+    found = Listing(controls=connection.run(controls(connection.space)) if wish.paused is None else wish.paused)
+    if not (wish.tool or wish.scope or wish.worker or wish.error or wish.paused):
         wish = replace(wish, step=min(STEP, limit + 1))  # without filters no more rows are read than shown
     for row in _merged(connection, wish):
         if len(found.rows) == limit or found.looked_at == LOOK_MOST:

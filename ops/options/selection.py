@@ -90,7 +90,7 @@ def records(args: argparse.Namespace, connection: Connection, default: tuple[Sta
 
 def has_filters(args: argparse.Namespace) -> bool:
     """Whether calls are selected by filters."""
-    return any((args.state, args.tool, args.scope, args.worker, args.error, args.since, args.older_than))
+    return any((args.state, args.tool, args.scope, args.worker, args.error, args.since, args.older_than, args.paused))
 
 
 def carry_out(

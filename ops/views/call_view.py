@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...store.model.controls import parked_by
 from ...store.model.record import RecordFields
 from ...store.model.sealing import mask
 from ...store.model.states import State
@@ -40,7 +41,7 @@ def as_json(found: Record) -> dict[str, Any]:
     view["progress"] = progress_of(fields)
     if found.waits_for:
         view["waits_for"], view["waits_for_state"] = found.waits_for
-    if found.fields.waits:
+    if found.fields.waits and not parked_by(found.fields.waits):
         view["limited_by"] = found.fields.waits
     if found.state is State.UNKNOWN:
         view["reconcile"] = {"asked": fields.asked, "heard": fields.heard}
@@ -55,7 +56,10 @@ def as_json(found: Record) -> dict[str, Any]:
 
 def external(fields: dict[str, Any]) -> dict[str, Any]:
     """Fields of a record under the names of `Outcome.to_json`."""
-    return {EXTERNAL.get(name, name): value for name, value in fields.items()}
+    view = {EXTERNAL.get(name, name): value for name, value in fields.items()}
+    if parked_by(view.get("limited_by", "")):
+        del view["limited_by"]  # a pause is no limit; the reason says so
+    return view
 
 
 def progress_of(fields: RecordFields) -> dict[str, Any] | None:
@@ -83,6 +87,8 @@ def next_steps(found: Record) -> list[str]:
             ]
         case State.HELD, "store_went_back":
             return _held_back(key, found.fields)
+        case State.QUEUED, "paused":
+            return [f"toolonce resume {parked_by(found.fields.waits)}", f"toolonce cancel {key}"]
         case ((State.HELD | State.QUEUED | State.RUNNING), _):
             return [f"toolonce wait {key}", f"toolonce cancel {key}"]
         case State.HELD, "order" if found.waits_for and found.waits_for[1] == State.UNKNOWN:
@@ -134,7 +140,9 @@ def standing(found: Record) -> str:
         words.append("may have run before the store lost writes")
     if found.fields.cancel_requested:
         words.append("stop requested")
-    if found.fields.waits:
+    if target := parked_by(found.fields.waits):
+        words.append(f"parked by the pause of {target}")
+    elif found.fields.waits:
         words.append(f"limited by {found.fields.waits}")
     if found.waits_for:
         words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- tick: the part of recovery that applies times that are due: delayed calls, deadlines, approvals' lifetimes. It also
--- wakes calls of limits that have a free slot.
+-- wakes calls of limits that have a free slot, and brings parked calls back after a pause.
 -- uses: ledger clock queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = most (calls of each kind in this step), enough_replicas (1 where enough answer for mutating calls to be
 --           run)
--- RETURNS {number made available, number expired, number of approvals expired, number woken, ms until the next
---          delayed call, or the next start of a call that waits for its tool's rate, or -1}
--- INVARIANT only Redis time counts. Where it went back, nothing waits longer from then on than it was given.
+-- RETURNS {number made available, number expired, number of approvals expired, number woken or brought back, number
+--          parked instead of expired, ms until the next delayed call, or the next start of a call that waits for its
+--          tool's rate, or -1}
+-- INVARIANT no call whose tool, tenant or queue is paused expires while it waits to run. Only Redis time counts. Where it went back, nothing waits longer from then on than it was given.
 local most = tonumber(ARGV[1])
 look_at_clock()
 cut_overlong(most)

@@ -30,6 +30,8 @@ _TARGETS = {
 }
 EVERY_TENANT = "tenant:*"
 """Each tenant that has no limit of its own."""
+PAUSE_PREFIX = "pause "
+"""Of what a parked call waits for; a target follows."""
 PAUSED, RESUMED = "on", "off"
 """The values of a pause: it lasts; it is over, and kept, since deadlines are prolonged by it."""
 
@@ -88,6 +90,11 @@ class Controls:
         """The pauses in force that keep such a call from running, by target."""
         targets = (f"tool:{tool}", f"tenant:{tenant}", f"queue:{queue}")
         return {one: self.people[ControlKind.PAUSE, one] for one in targets if (ControlKind.PAUSE, one) in self.people}
+
+
+def parked_by(waits: str) -> str:
+    """The target of the pause that a call is parked by, from what its record says that it waits for; "" for none."""
+    return waits.removeprefix(PAUSE_PREFIX) if waits.startswith(PAUSE_PREFIX) else ""
 
 
 def read_setting(stored: str) -> Setting:

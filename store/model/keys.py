@@ -147,6 +147,16 @@ class Namespace:
         return f"{self.root}{what}"
 
     @property
+    def counts(self) -> str:
+        """The hash of the counters."""
+        return f"{self.root}counts"
+
+    @property
+    def queued_by_tenant(self) -> str:
+        """The hash of how many queued calls each tenant has."""
+        return f"{self.root}queued_by_tenant"
+
+    @property
     def marks(self) -> str:
         """The hash of what the store has been seen to be at: fences, clock, server."""
         return f"{self.root}marks"

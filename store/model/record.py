@@ -195,7 +195,7 @@ FORGOTTEN_FIELDS = tuple(name for name, one in FIELDS.items() if not one.is_kept
 """What goes with the body of a call."""
 PAGE_FIELDS = (
     "tool", "reason", "scope", "turn", "call_id", "position", "attempt", "fence", "worker", "error", "effect",
-    "admitted_at", "queue", "not_before", "cancel_requested", "asked", "heard", "waits",
+    "admitted_at", "queue", "not_before", "cancel_requested", "asked", "heard", "waits", "tenant",
 )  # fmt: skip
 """What a line of a page shows."""
 

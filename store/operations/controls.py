@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..model.controls import PAUSED, RESUMED, ControlKind, Controls, Setting, check_target, read_setting
+from ..model.controls import PAUSE_PREFIX, PAUSED, RESUMED, ControlKind, Controls, Setting, check_target, read_setting
 from ..model.keys import Namespace
 from ..model.rates import Rate
-from .operation import Invocation, Query, invocation
+from .operation import Invocation, Query, invocation, number
 from .operators import Actor
 from .script_arguments import arguments_of
 
@@ -83,13 +83,36 @@ def paused_queues(space: Namespace, queues: Sequence[str]) -> Query[frozenset[st
         told = zip(queues, replies[0], strict=True)
         return frozenset(queue for queue, stored in told if stored and stored.startswith(f"{PAUSED} ".encode()))
 
-    return Query([("HMGET", space.controls, *(f"{ControlKind.PAUSE} queue:{queue}" for queue in queues))], read)
+    return Query([("HMGET", space.controls, *(f"{PAUSE_PREFIX}queue:{queue}" for queue in queues))], read)
 
 
-def parked(space: Namespace, targets: Sequence[str]) -> Query[dict[str, int]]:
-    """How many calls are parked by the pause of each of these targets, also where it is over and they come back."""
-    commands = [("ZCARD", space.waiting(f"{ControlKind.PAUSE} {target}")) for target in targets]
-    return Query(commands, lambda replies: dict(zip(targets, map(int, replies), strict=True)))
+class Paused(NamedTuple):
+    """The queued calls that a pause is about, and those among them that are parked."""
+
+    queued: int
+    parked: int
+
+
+def paused_calls(space: Namespace, targets: Sequence[str]) -> Query[dict[str, Paused]]:
+    """The calls that wait because of the pause of each of these targets, also where it is over and they come back."""
+
+    def counter(target: str) -> tuple[str, ...]:
+        sort, _, name = target.partition(":")
+        if sort == "queue":
+            return ("LLEN", space.queue_key(name))
+        return (
+            ("HGET", space.counts, f"tool:queued:{name}") if sort == "tool" else ("HGET", space.queued_by_tenant, name)
+        )
+
+    def read(replies: Sequence[Any]) -> dict[str, Paused]:
+        found = {}
+        for target, queued, parked in zip(targets, replies[::2], replies[1::2], strict=True):
+            is_of_queue = target.startswith("queue:")
+            found[target] = Paused(number(queued) + (int(parked) if is_of_queue else 0), int(parked))
+        return found
+
+    counters = [(counter(target), ("ZCARD", space.waiting(f"{PAUSE_PREFIX}{target}"))) for target in targets]
+    return Query([command for pair in counters for command in pair], read)
 
 
 def controls(space: Namespace) -> Query[Controls]:

@@ -159,6 +159,7 @@ _PENDING: dict[State | None, str] = {
     State.HELD: "{tool} is held back and has no result yet.",
     None: "{tool} has no result yet.",
 }
+_PAUSED = "{tool} is paused by the people who run it. It waits until they resume it, and has no result yet."
 _STOPPING = "{tool} was asked to stop; how it ends is not known yet."
 _HELD: dict[str, str] = {
     "approval": "{tool} waits for a person's approval and has no result yet.",
@@ -221,7 +222,10 @@ def _pending(outcome: Outcome) -> str:
     """The state of an open call."""
     if outcome.state is State.RUNNING and outcome.marks.get("cancel_requested"):
         return _STOPPING
-    held = _HELD.get(outcome.marks.get("reason", "")) if outcome.state is State.HELD else None
+    reason = outcome.marks.get("reason", "")
+    if outcome.state is State.QUEUED and reason == "paused":
+        return _PAUSED
+    held = _HELD.get(reason) if outcome.state is State.HELD else None
     return held or _PENDING[outcome.state if isinstance(outcome.state, State) else None]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....store.model.controls import ControlKind
-from ...health import controls
+from ....store.model.states import State
+from ....store.operations.controls import controls as settings
+from ...health import controls, pauses
 from ...health.controls import ControlRow, read_controls
 from ...options.lookup import get_record
 from ...options.parser import add_json, command
@@ -16,6 +18,7 @@ from ...views import render
 from ...views.call_view import as_json, masked, progress_of, standing, time_line
 
 if TYPE_CHECKING:
+    from ....store.model.controls import Setting
     from ....store.operations.queries import Record
     from ...options.parser import Subparsers
 
@@ -24,6 +27,7 @@ toolonce call 3f9a2c41d07b          the first digits of the key; `toolonce calls
 toolonce call 3f9a2c41d07b --json
 """
 
+NOT_PAUSED: Mapping[str, Setting] = {}
 SHAPE = (
     "{call, idempotency_key, state, name, scope, turn, position, attempt, fence, arguments, error, marks, begun, "
     "may_have_run, progress, forgotten, lease_left_ms, history, evidence, next, ...}"
@@ -33,17 +37,22 @@ SHAPE = (
 def add_parser(subparsers: Subparsers) -> None:
     parser = command(subparsers, "call", "Show one call: identity, arguments, state, history", examples=EXAMPLES)
     parser.add_argument("key", metavar="KEY", help="a call key, an idempotency key, or the first digits of either")
-    add_json(parser, SHAPE)
+    add_json(parser, SHAPE.replace("next, ", "next, controls, paused_by, "))
 
 
 def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         found = get_record(connection, args.key)
-        limits = [row for row in read_controls(connection) if row.waited_for_as == found.fields.waits]
+        fields = found.fields
+        limits = [row for row in read_controls(connection) if row.waited_for_as == fields.waits]
+        paused = connection.run(settings(connection.space)).pauses_of(fields.tool, fields.tenant, fields.queue)
+    if found.state is not State.QUEUED:
+        paused = {}
     if args.json:
-        render.show_json({**as_json(found), "controls": [controls.as_json(row) for row in limits]})
+        told = [pauses.setting_json(target, setting) for target, setting in paused.items()]
+        render.show_json({**as_json(found), "controls": [controls.as_json(row) for row in limits], "paused_by": told})
     else:
-        show(found, limits)
+        show(found, limits, paused)
     return 0
 
 
@@ -52,8 +61,8 @@ def _ids(view: dict[str, Any]) -> str:
     return f"{view.get('id', 'none')}" + (f" (used before: replies use {reply_id})" if reply_id else "")
 
 
-def show(found: Record, limits: Sequence[ControlRow] = ()) -> None:
-    """Print the call for people. `limits`: what it waits for now."""
+def show(found: Record, limits: Sequence[ControlRow] = (), paused: Mapping[str, Setting] = NOT_PAUSED) -> None:
+    """Print the call for people. `limits`: what it waits for now; `paused`: the pauses that keep it from running."""
     view = as_json(found)
     render.show_pairs(
         {
@@ -65,6 +74,7 @@ def show(found: Record, limits: Sequence[ControlRow] = ()) -> None:
             "state": render.state(found.state).append(standing(found).removeprefix(found.state)),
             "attempt": f"{view.get('attempt', 0)} of {view.get('attempt_limit', '?')}, fence {found.fence}",
             **({"waits for": "; ".join(_told(row, found.read_at) for row in limits)} if limits else {}),
+            **({"paused": pauses.words(paused, found.read_at)} if paused else {}),
             **_answer(found),
         }
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....store.connections.connection import without_password
 from ...exit_codes import ExitCode
-from ...health.control_findings import of_the_controls
+from ...health.control_findings import of_the_controls, of_the_pauses
 from ...health.findings import Finding, Severity, of_the_store, of_the_workers
 from ...health.health_snapshot import HealthSnapshot, take
 from ...health.replica_findings import of_the_replicas
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 def examine(snapshot: HealthSnapshot) -> list[Finding]:
     """All findings, worst first. Pure."""
     found = [*of_the_server(snapshot), *of_the_replicas(snapshot), *of_the_store(snapshot), *of_the_workers(snapshot)]
-    found += of_the_controls(snapshot)
+    found += [*of_the_controls(snapshot), *of_the_pauses(snapshot)]
     return sorted(found, key=lambda finding: -finding.severity)
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ....store.model.states import State
 from ....store.operations.queries import Stats
-from ...health import controls
+from ...health import controls, pauses
 from ...health.controls import read_controls
 from ...health.counters import read_stats
+from ...health.pauses import read_pauses
 from ...metrics.rates import rates
 from ...options.listing import behind_doubt, oldest
 from ...options.parser import add_json, command
@@ -31,7 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(
         parser,
         "{admitted, settled, open, balanced, states, stored, oldest_ms, tools, queues: {NAME: {waiting, taken}}, "
-        "delayed, fence, flags, per_second, held_behind_doubt, controls}",
+        "delayed, fence, flags, per_second, held_behind_doubt, controls, pauses}",
     )
 
 
@@ -40,13 +41,15 @@ def run(args: argparse.Namespace) -> int:
         got = read_stats(connection)
         view = {**as_json(got), "per_second": rates(connection, got.read_at)}
         view["held_behind_doubt"] = _count_behind_doubt(connection, got)
-        limits = read_controls(connection)
+        limits, paused = read_controls(connection), read_pauses(connection)
     view["controls"] = [controls.as_json(row) for row in limits]
+    view["pauses"] = [pauses.as_json(row) for row in paused]
     if args.json:
         render.show_json(view)
     else:
         _show(view)
         controls.show(limits, got.read_at)
+        pauses.show(paused, got.read_at)
     return 0
 
 

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from ....worker.runtime.worker_status import Report, WorkerRow, read_workers
 from ...exit_codes import ExitCode
-from ...health import controls
+from ...health import controls, pauses
 from ...health.controls import read_controls
+from ...health.pauses import read_pauses
 from ...options.listing import server_now
 from ...options.parser import add_json, command
 from ...options.settings import open_store
@@ -35,23 +36,27 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers, "workers", "Show workers, their last heartbeat and what they are doing", examples=EXAMPLES
     )
     parser.add_argument("--here", action="store_true", help="only of this machine or container; exit 1 if none runs")
-    add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, silent, ...}], controls}")
+    add_json(parser, "{workers: [{name, hostname, pid, queues, started_at, heard_s, silent, ...}], controls, pauses}")
 
 
 def run(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         rows = read_workers(connection)
-        limits, now = read_controls(connection), server_now(connection)
+        limits, paused, now = read_controls(connection), read_pauses(connection), server_now(connection)
     if args.here:
         rows = tuple(row for row in rows if row.hostname == socket.gethostname())
     if args.json:
         shown = [as_json(row) for row in rows]
-        render.show_json({"workers": shown, "controls": [controls.as_json(row) for row in limits]})
+        settings = {
+            "controls": [controls.as_json(row) for row in limits], "pauses": [pauses.as_json(row) for row in paused],
+        }  # fmt: skip
+        render.show_json({"workers": shown, **settings})
     elif not rows:
         render.say(f"no worker runs in {connection.place}; start one: toolonce work --tools MODULE:REGISTRY")
     else:
         _show(rows)
         controls.show(limits, now)
+        pauses.show(paused, now)
     lives = any(not row.is_silent for row in rows)
     return ExitCode.ENDED_BADLY if args.here and not lives else ExitCode.DONE
 

@@ -17,8 +17,9 @@ from ....worker.tools.audit import DEFAULT_FANOUT, Verdict, audit, forbids_paral
 from ....worker.tools.loading import load_registry
 from ...errors import Usage
 from ...exit_codes import ExitCode
-from ...health import controls
+from ...health import controls, pauses
 from ...health.controls import read_controls
+from ...health.pauses import read_pauses
 from ...options import settings
 from ...options.listing import server_now
 from ...options.parser import add_json, command
@@ -58,9 +59,9 @@ def add_parser(subparsers: Subparsers) -> None:
     add_json(check, "{tools: [{name, effect, schema, parallel_safe, forwards_key, ...}]}")
     add_json(
         listed,
-        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}, controls}; with --for {tools: [the definitions], "
-        "options: {the request's members that forbid parallel calls, where a tool needs it}, "
-        "notes: [{tool, text, refused}]}",
+        "{tools: {NAME: {version, effect, schema, timeout_ms, ...}}, controls, pauses}; with --for "
+        "{tools: [the definitions], options: {the request's members that forbid parallel calls, where a tool needs "
+        "it}, notes: [{tool, text, refused}]}",
     )
 
 
@@ -103,12 +104,13 @@ def _show(verdicts: tuple[Verdict, ...]) -> None:
 def _list(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
         specs = connection.run(published(connection.space)).tools
-        limits, now = read_controls(connection), server_now(connection)
+        limits, paused, now = read_controls(connection), read_pauses(connection), server_now(connection)
     if args.dialect:
         return _list_for(specs, args, connection.place)
     if args.json:
         shown: dict[str, Any] = {name: json.loads(spec.to_json()) for name, spec in sorted(specs.items())}
-        render.show_json({"tools": shown, "controls": [controls.as_json(row) for row in limits]})
+        limited = [controls.as_json(row) for row in limits]
+        render.show_json({"tools": shown, "controls": limited, "pauses": [pauses.as_json(row) for row in paused]})
         return ExitCode.DONE
     if not specs:
         render.say(f"no worker has published a tool in {connection.place}")
@@ -118,6 +120,7 @@ def _list(args: argparse.Namespace) -> int:
     ]
     render.show_table(("tool", "version", "effect", "queue", "timeout", "what it does"), rows)
     controls.show(limits, now)
+    pauses.show(paused, now)
     return ExitCode.DONE
 
 

@@ -64,6 +64,24 @@ def test_a_tool_is_slowed_down_and_let_go_again(drill: Drill) -> None:
     assert len(running) == 2
 
 
+def test_a_tool_is_stopped_at_night_and_let_go_in_the_morning(drill: Drill) -> None:
+    drill.scene.publish(spec("pay"))
+    running = drill.scene.start("a")
+
+    assert drill("pause", "tool:pay", "--reason", "pays twice").code == 0
+    waiting = drill.scene.submit("b")
+    drill.scene.claim(drill.scene.pop() or "")
+    assert drill("call", waiting, "--json").json["reason"] == "paused"
+    assert {"paused"} <= drill.findings()
+    assert [row["call"] for row in drill("calls", "--paused", "--json").json["calls"]] == [waiting]
+    drill("cancel", running.call)
+    assert drill.scene.record(running.call).fields.cancel_requested
+    drill("resume", "tool:pay")
+    drill.scene.tick()
+
+    assert drill.scene.take().call == waiting
+
+
 def test_a_queue_that_nobody_serves_is_found_and_served(drill: Drill, tmp_path: Path) -> None:
     billing = spec("pay", queue="billing")
     drill.scene.publish(billing)

@@ -24,6 +24,8 @@ NEEDS: dict[str, Callable[[str], list[str]]] = {
     "doctor": lambda _key: [],
     "limit": lambda _key: ["tool:pay", "5"],
     "rate": lambda _key: ["tool:pay", "5/s"],
+    "pause": lambda _key: ["tool:pay"],
+    "resume": lambda _key: ["tool:pay"],
     "retry": lambda key: [key, "--reason", "r", "--yes"],
     "cancel": lambda key: [key],
     "purge": lambda key: [key],

@@ -9,7 +9,7 @@ from toolonce.store.model.controls import ControlKind, Setting
 from toolonce.store.model.errors import StoreFull
 from toolonce.store.model.states import State
 from toolonce.store.operations import recovery, runs
-from toolonce.store.operations.controls import controls, parked, pause, paused_queues, resume
+from toolonce.store.operations.controls import Paused, controls, pause, paused_calls, paused_queues, resume
 from toolonce.store.operations.operators import Actor
 from toolonce.store.operations.runs import NotRun, Run
 
@@ -28,6 +28,10 @@ def ran(scene: Scene) -> list[str]:
     return found
 
 
+def counted(scene: Scene, target: str) -> Paused:
+    return scene.store.run(paused_calls(scene.space, [target]))[target]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_call_of_a_paused_tool_tenant_or_queue_is_parked_and_runs_after_resume(scene: Scene, target: str) -> None:
     scene.pause(target)
@@ -36,13 +40,13 @@ def test_a_call_of_a_paused_tool_tenant_or_queue_is_parked_and_runs_after_resume
     fields = scene.record(call).fields
     assert (scene.state(call), fields.reason, fields.waits) == (State.QUEUED, "paused", f"pause {target}")
     assert fields.deadline_left == 10_000
-    assert scene.store.run(parked(scene.space, [target])) == {target: 1}
+    assert counted(scene, target) == (1, 1)
     scene.store.advance(10 * 60_000)
     assert scene.tick()["expired"] == 0
     scene.resume(target)
     assert scene.record(call).fields.deadline_at == scene.store.now + 10_000
     assert ran(scene) == [call]
-    assert scene.store.run(parked(scene.space, [target])) == {target: 0}
+    assert counted(scene, target) == (0, 0)
 
 
 @pytest.mark.parametrize("target", ["tool:look", "tenant:umbrella", "queue:mail"])
@@ -96,6 +100,16 @@ def test_a_pause_of_the_tool_and_of_its_tenant_both_have_to_end(scene: Scene) ->
     assert scene.tick()["expired"] == 0
     scene.resume("tenant:acme")
     assert ran(scene) == [call]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_calls_that_wait_for_a_resume_are_counted_whether_they_are_parked_or_not(scene: Scene, target: str) -> None:
+    scene.pause(target)
+    for name in "abc":
+        scene.submit(name, tenant="acme")
+    assert counted(scene, target) == (3, 0)
+    scene.claim(scene.pop() or "")
+    assert counted(scene, target) == (3, 1)
 
 
 # Deadlines.
@@ -186,7 +200,7 @@ def test_a_parked_call_can_be_cancelled(scene: Scene) -> None:
     call = scene.submit()
     assert ran(scene) == []
     assert scene.cancel(call) == "cancelled"
-    assert scene.store.run(parked(scene.space, ["tool:pay"])) == {"tool:pay": 0}
+    assert counted(scene, "tool:pay") == (0, 0)
     scene.resume("tool:pay")
     assert ran(scene) == []
     assert scene.store.redis.smembers(f"{scene.space.root}saturated_limits") == set()

@@ -15,7 +15,7 @@ from tests.support.store.live_store import LiveScene
 from tests.support.store.scene import spec
 from toolonce.ops.health.health_snapshot import HealthSnapshot
 from toolonce.store.connections.replication import note_replicas
-from toolonce.store.operations.controls import limit
+from toolonce.store.operations.controls import limit, pause
 from toolonce.store.operations.operators import Actor
 from toolonce.store.operations.recovery import reconcile_later
 from toolonce.worker.runtime.worker_status import FIELD, LISTED_S, Report
@@ -147,6 +147,16 @@ def limit_of_no_tool(scene: LiveScene) -> None:
     scene.run(limit(scene.space, "tool:pya", 2, Actor("ann")))
 
 
+def paused_by_a_person(scene: LiveScene) -> None:
+    scene.publish(spec("pay"))
+    scene.run(pause(scene.space, "tool:pay", Actor("ann", "the bank is down")))
+
+
+def pause_of_no_tool(scene: LiveScene) -> None:
+    scene.publish(spec("pay"))
+    scene.run(pause(scene.space, "tool:pya", Actor("ann")))
+
+
 def unreadable_spec(scene: LiveScene) -> None:
     scene.live.redis.hset(f"{scene.space.root}tools", "later\n1", '{"name": "later", "effect": "new"}')
     scene.live.redis.hset(f"{scene.space.root}newest", "later", "1")
@@ -210,6 +220,8 @@ ON_A_SERVER: dict[str, Sickness] = {
     "unreadable_spec": unreadable_spec,
     "set_by_people": limited_by_a_person,
     "set_for_no_tool": limit_of_no_tool,
+    "paused": paused_by_a_person,
+    "paused_no_tool": pause_of_no_tool,
     "no_worker": tools_without_worker,
     "silent_worker": silent,
     "held_no_worker": without_worker,
