@@ -8,7 +8,8 @@
 -- RETURNS {number made available, number expired, number of approvals expired, number woken or brought back, number
 --          parked instead of expired, ms until the next delayed call, or the next start of a call that waits for its
 --          tool's rate, or -1}
--- INVARIANT no call whose tool, tenant or queue is paused expires while it waits to run. Only Redis time counts. Where it went back, nothing waits longer from then on than it was given.
+-- INVARIANT no call whose tool, tenant or queue is paused expires while it waits to run. Only Redis time counts. Where it
+--           went back, nothing waits longer from then on than it was given.
 local most = tonumber(ARGV[1])
 look_at_clock()
 cut_overlong(most)
