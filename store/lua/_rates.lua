@@ -1,5 +1,4 @@
--- Prelude: rates (rate:tool:<name>): how many calls of a tool may start in a time, and which calls wait for that; and the
--- counting of running calls under a new limit.
+-- Prelude: rates (rate:tool:<name>): how many calls of a tool may start in a time, and which calls wait for that.
 -- uses: slots
 -- A bucket is the moment (microseconds of Redis time) from which on the next start keeps the rate exactly. A start may be
 -- a little early, so that one that was late costs nothing; to make up for it all starts are a little further apart than
@@ -65,14 +64,10 @@ local function woken_for(limit)
   return redis.call('ZCOUNT', root .. 'woken:' .. limit, whole(now - WOKEN_MS), whole(now + WOKEN_MS))
 end
 
--- May a claim start its call? One that waits already comes before all others.
-local function may_start(limit, stored, is_woken)
-  local rate = read_rate(stored)
-  local left = starts_left(bucket_of(limit, rate), rate)
-  if left < 1 or is_woken then
-    return left > 0
-  end
-  return redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 and left > woken_for(limit)
+-- Microseconds until the next start that no woken call is to have; nil where one is there.
+local function time_to_start(limit, rate)
+  local due = bucket_of(limit, rate) + woken_for(limit) * rate.every - rate.early - micros
+  return due > 0 and math.max(due, rate.early / 4) or nil
 end
 
 -- Wake as many as may start. Returns how many, and the microseconds until the next one may: nil where that is no question
@@ -82,14 +77,22 @@ local function wake_for_starts(limit, most)
   if not rate then
     return wake_waiting(limit, most)
   end
-  local ahead, at, woken = woken_for(limit), bucket_of(limit, rate), 0
-  local free = math.min(starts_left(at, rate), room_under(cap, string.sub(limit, #RATE + 1))) - ahead
-  if free > 0 then
-    woken = wake_waiting(limit, math.min(free, most))
+  local free = math.min(starts_left(bucket_of(limit, rate), rate), room_under(cap, string.sub(limit, #RATE + 1)))
+    - woken_for(limit)
+  local woken = free > 0 and wake_waiting(limit, math.min(free, most)) or 0
+  return woken, redis.call('EXISTS', root .. 'waiting:' .. limit) == 1 and time_to_start(limit, rate) or nil
+end
+
+-- May a claim start its call? Those that wait come before it: they are woken for what is there.
+local function may_start(limit, stored, is_woken)
+  local rate = read_rate(stored)
+  local left = starts_left(bucket_of(limit, rate), rate)
+  if left < 1 or is_woken then
+    return left > 0
+  elseif redis.call('EXISTS', root .. 'waiting:' .. limit) == 1 then
+    wake_for_starts(limit, AHEAD)
   end
-  local due = at + (ahead + woken) * rate.every - rate.early - micros
-  local is_waited_for = due > 0 and redis.call('EXISTS', root .. 'waiting:' .. limit) == 1
-  return woken, is_waited_for and math.max(due, rate.early / 4) or nil
+  return redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 and left > woken_for(limit)
 end
 
 -- What a woken call leaves unused goes to the next in line.
@@ -124,20 +127,16 @@ local function park_with(queue, tool, limit, park)
   end
 end
 
--- Give a slot to each running call that has none, since its limit is newer than its claim: there are no more of them than
--- slots of workers.
-local function count_running()
-  redis.call('HDEL', CONTROLS, 'uncounted')
-  local known = {}
-  for _, call in ipairs(redis.call('ZRANGE', root .. 'in:running', 0, -1)) do
-    local got = fields(call, 'tool', 'tenant')
-    local limits = limits_of(got[1] or '', got[2])
-    local both = limits[1] .. '\n' .. limits[2]
-    known[both] = known[both] or controls_for(limits, '')
-    for i, limit in ipairs(limits) do
-      if known[both][i] then
-        redis.call('SADD', root .. 'slots:' .. limit, call)
-      end
-    end
+-- Set a call over its rate aside, and those behind it that would be taken only to be set aside as well. Returns the ms until
+-- the next may start, or -1.
+local function park_for_start(call, queue, limit, about, park)
+  park(call, queue, limit)
+  redis.call('HSET', root .. 'flags', 'rates_wait', 1) -- admission sets the next ones aside at once
+  if not about.woken then
+    park_with(queue, about.tool, limit, park)
+  elseif about.woken ~= limit then
+    pass_on(about.woken)
   end
+  local due = time_to_start(limit, read_rate(about.rate))
+  return due and math.ceil(due / 1000) or -1
 end

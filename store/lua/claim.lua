@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- claim: take the right to run one call, for a lease, under a new fence; or learn why not.
--- uses: ledger queue record_fields fence (flow)
+-- uses: ledger queue record_fields fence (flow) (new_limits)
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, job_id, queue (it came from), token (of the delivery), worker, lease_ms, seen_fence (the highest
 --           before), bar_mutating (1 where too few replicas answer for a mutating call to be run)
@@ -78,18 +78,11 @@ if set.pause then
   return { 'parked', set.pause }
 end
 if set.is_new then
-  rates().count_running()
+  new_limits().count_running()
 end
 if set.rate and not rates().may_start(rated, set.rate, woken) then
-  park(call, queue, rated)
-  redis.call('HSET', root .. 'flags', 'rates_wait', 1) -- admission puts the next ones aside at once
-  if not woken then
-    rates().park_with(queue, tool, rated, park)
-  elseif woken ~= rated then
-    rates().pass_on(woken)
-  end
-  local _, due = rates().wake_for_starts(rated, 1)
-  return { 'parked', rated, due and math.ceil(due / 1000) or -1 }
+  local about = { tool = tool, woken = woken, rate = set.rate }
+  return { 'parked', rated, rates().park_for_start(call, queue, rated, about, park) }
 end
 for i = 1, 2 do
   local room = room_under(set[i], limits[i])

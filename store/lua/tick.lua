@@ -34,12 +34,8 @@ apply_due('delayed', function(call)
   push(call, got[1], got[2])
   available = available + 1
 end)
-local saturated, next_start, rates_wait = redis.call('SRANDMEMBER', root .. 'saturated_limits', most), math.huge, false
-for _, limit in ipairs(saturated) do
-  if string.sub(limit, 1, 5) == 'rate:' then
-    local more, in_us = rates().wake_for_starts(limit, most)
-    woken, next_start, rates_wait = woken + more, math.min(next_start, in_us or next_start), true
-  elseif string.sub(limit, 1, 6) == 'pause ' then
+for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'saturated_limits', most)) do
+  if string.sub(limit, 1, 6) == 'pause ' then
     woken = woken + bring_back(limit, most)
   elseif limit ~= REPLICAS then
     woken = woken + wake_into_free_slots(limit, most)
@@ -47,7 +43,12 @@ for _, limit in ipairs(saturated) do
     woken = woken + resume(most)
   end
 end
-if not rates_wait and #saturated < most then
+local next_start, rated = math.huge, redis.call('SMEMBERS', root .. 'saturated_rates')
+for _, limit in ipairs(rated) do
+  local more, in_us = rates().wake_for_starts(limit, most)
+  woken, next_start = woken + more, math.min(next_start, in_us or next_start)
+end
+if not rated[1] then
   redis.call('HDEL', root .. 'flags', 'rates_wait')
 end
 local first = redis.call('ZRANGE', root .. 'delayed', 0, 0, 'WITHSCORES')

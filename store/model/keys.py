@@ -19,7 +19,8 @@ namespace lie in one slot of a cluster.
                                "replicas" mutating calls wait while too few replicas answer, for rate:tool:<name>
                                those over the tool's rate; "pause <target>" is no limit: such calls are parked until the
                                pause is over
-<ns>:saturated_limits  set     limits that calls wait for, also "replicas", rate:tool:<name> and "pause <target>"
+<ns>:saturated_limits  set     limits that calls wait for, also "replicas" and "pause <target>"
+<ns>:saturated_rates   set     rates that calls wait for: rate:tool:<name>
 <ns>:queued_by_tenant  hash    tenant -> its queued calls
 <ns>:lane:<lane>       zset    calls that go one after the other, in order of admission
 <ns>:followers:<key>   set     calls that run only after this one succeeded

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+from ...store.model.rates import Rate
 from ...store.model.specs import Effect, ToolSpec
 from ...store.schema.validation import find_multiplying_choice
 from .authorize import Rules
@@ -108,8 +109,10 @@ def _limits(spec: ToolSpec, fanout: int) -> tuple[ToolFinding, ...]:
         rounds = fanout  # all of them may touch the same thing
     if not spec.timeout_ms:
         return (ToolFinding(spec.name, "note", "has no run limit: a hung handler holds its slot forever"),)
-    if (rounds - 1) * spec.timeout_ms > spec.deadline_ms:
-        last = f"{(rounds - 1) * spec.timeout_ms / 1000:g} s"
+    starts_ms = (fanout - 1) * 1000 / Rate.parse(spec.rate).per_second if spec.rate else 0
+    last_ms = max((rounds - 1) * spec.timeout_ms, round(starts_ms))
+    if last_ms > spec.deadline_ms:
+        last = f"{last_ms / 1000:g} s"
         text = (
             f"{fanout} calls of one turn: the last may wait {last}, past its deadline of {spec.deadline_ms / 1000:g} s"
         )

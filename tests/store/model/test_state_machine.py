@@ -22,11 +22,12 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.store.audit import audit
 from tests.support.store.clocked_store import ClockedStore
 from tests.support.store.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
+from toolonce.store.model.rates import Rate
 from toolonce.store.model.record import RecordFields
 from toolonce.store.model.states import OPEN, TABLE, Operation, State, targets
 from toolonce.store.operations import operators, recovery
 from toolonce.store.operations import runs as execution
-from toolonce.store.operations.controls import limit, pause, resume
+from toolonce.store.operations.controls import limit, pause, rate, resume
 from toolonce.store.operations.operation import Invocation
 from toolonce.store.operations.runs import Run
 
@@ -68,10 +69,19 @@ class StoreMachine(RuleBasedStateMachine):
 
     # What may happen.
 
-    @initialize(cap=st.none() | st.integers(1, 2))
-    def cap(self, cap: int | None) -> None:
+    @initialize(cap=st.none() | st.integers(1, 2), most=st.sampled_from([None, None, "100/s"]))
+    def cap(self, cap: int | None, most: str | None) -> None:
         for tool in ("tool:pay", "tool:look"):
             self.send(limit(self.space, tool, cap, self.scene.word()))
+            self.send(rate(self.space, tool, Rate.parse(most) if most else None, self.scene.word()))
+
+    @rule(of=st.sampled_from(["tool:pay", "tool:look", "tenant:*"]), cap=st.none() | st.integers(1, 3))
+    def change_a_limit(self, of: str, cap: int | None) -> None:
+        self.scene.limit(of, cap)
+
+    @rule(tool=st.sampled_from(["tool:pay", "tool:look"]), most=st.sampled_from([None, "100/s", "600/min"]))
+    def change_a_rate(self, tool: str, most: str | None) -> None:
+        self.send(rate(self.space, tool, Rate.parse(most) if most else None, self.scene.word()))
 
     @rule(
         target=calls, tool=st.sampled_from(sorted(TOOLS)), lane=st.sampled_from(["", "", "lane"]), held=st.booleans(),

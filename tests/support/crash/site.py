@@ -119,7 +119,7 @@ class CrashSite:
     def what_is_stuck(self) -> list[str]:
         """Names of keys that must be gone once all has come to rest: leases, slots, pointers, those who wait."""
         root = self.store.space.root
-        patterns = ("leases", "slots:*", "waiting:*", "saturated_limits", "pushed:*", "delayed", "deadlines")
+        patterns = ("leases", "slots:*", "waiting:*", "saturated_*", "woken:*", "pushed:*", "delayed", "deadlines")
         own = [key for pattern in patterns for key in self.store.redis.scan_iter(f"{root}{pattern}", count=1000)]
         rqs = [key for kind in ("wip", "queue") for key in self.store.redis.scan_iter(f"{root}rq:{kind}:*")]
         return own + rqs

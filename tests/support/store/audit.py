@@ -162,7 +162,9 @@ def _limits(index: Index) -> None:
     for limit in index.named("slots:"):
         assert index.members(f"slots:{limit}") <= running, f"a slot of {limit} is held by a call that does not run"
     for limit in index.named("waiting:"):
-        assert limit in index.members("saturated_limits"), f"the sweep does not know that calls wait for {limit}"
+        assert limit in index.members("saturated_rates" if limit.startswith("rate:") else "saturated_limits"), (
+            f"the sweep does not know that calls wait for {limit}"
+        )
         if limit == "replicas" or limit.startswith(("rate:", "pause ")):
             continue  # these wait for something that no call passes on
         cap = controls.in_force(ControlKind.LIMIT, limit)

@@ -150,3 +150,14 @@ def test_it_says_what_running_again_after_a_reconcile_can_do(forwards: bool) -> 
 
     assert "has no reconcile" in alone.findings[-1].text
     assert "second effect" in verdict.findings[-1].text
+
+
+def test_it_says_whether_the_last_call_of_a_turn_starts_before_its_deadline_at_its_rate() -> None:
+    tools = Registry()
+    tools.tool(name="slow", effect="read", rate="1/min", deadline=300)(lambda: None)
+    tools.tool(name="fast", effect="read", rate="100/min", deadline=300)(lambda: None)
+
+    slow, fast = audit(tools, fanout=7)
+
+    assert "the last may wait 360 s, past its deadline of 300 s" in slow.findings[0].text
+    assert not fast.is_risky
