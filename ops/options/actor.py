@@ -75,7 +75,7 @@ def require_done(done: Decision, call: str) -> Decision:
 
     Raises:
         NotFound: the call is gone.
-        NotDone: the call has changed meanwhile; the text says how it is now.
+        NotDone: the call has changed meanwhile, or another one has its unique key; the text says how it is now.
     """
     match done.verdict:
         case "gone":
@@ -86,6 +86,12 @@ def require_done(done: Decision, call: str) -> Decision:
             raise NotDone(f"not done: {done.more} has already decided call {call}; it is {done.detail}")
         case "late":
             raise NotDone(f"not done: the time to approve call {call} has ended; the call is {done.detail}")
+        case "taken":
+            holder = done.detail[:12]
+            raise NotDone(
+                f"not done: call {holder} has the unique key of call {call[:12]}; it is {done.more}; "
+                f"see `toolonce call {holder}`"
+            )
         case "mismatch":
             raise NotDone(f"not done: call {call} has other arguments than the ones shown; look again")
         case _:

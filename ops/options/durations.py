@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from ...store.model.times import LONGEST_S, SHORTEST_S
-
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+from ...store.model.times import LONGEST_S, SHORTEST_S, read_span
 
 
 def milliseconds(text: str) -> int:
@@ -21,10 +18,9 @@ def milliseconds(text: str) -> int:
 
 def milliseconds_or_none(text: str) -> int:
     """A time span in ms, or 0."""
-    match = _SPAN.match(text.strip().lower())
-    if not match:
+    span = read_span(text)
+    if span is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time span; write 90s, 5m, 1h or 7d")
-    span = float(match[1]) * _UNIT_MS[match[2] or "s"]
     if span and not SHORTEST_S * 1000 <= span <= LONGEST_S * 1000:
         raise argparse.ArgumentTypeError(f"{text!r}: a time span is at least 1ms and at most a hundred years")
     return round(span)

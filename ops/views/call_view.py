@@ -31,6 +31,7 @@ def as_json(found: Record) -> dict[str, Any]:
     view |= external(fields.typed((*IDENTITY, *NUMBERS, *TIMES)))
     view["position"] = fields.position
     view |= {name: text for name, text in fields.typed(("reason", "worker", "settled_by")).items() if text}
+    view |= {name: text for name, text in fields.typed(("unique_by", "follows")).items() if text}
     view["arguments"] = masked(fields.args)
     if found.state is State.SUCCEEDED:
         view["result"] = masked(fields.result)
@@ -78,6 +79,9 @@ def next_steps(found: Record) -> list[str]:
     """Commands that fit the state of the call, the most useful one first."""
     key = found.key[:12]
     match found.state, found.fields.reason:
+        case State.HELD, "duplicate" if found.fields.follows:
+            first = found.fields.follows[:12]
+            return [f"toolonce call {first} (this one gets its outcome)", f"toolonce cancel {key}"]
         case State.HELD, "approval" | "duplicate":
             return [f"toolonce approve {key}", f"toolonce deny {key} --reason R", f"toolonce cancel {key}"]
         case State.HELD, "no_worker":

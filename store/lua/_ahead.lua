@@ -1,7 +1,10 @@
 -- Prelude: whom a held call waits for. Reads only.
--- The call that stands first in one of its lanes, one in doubt before others; or the one that it may repeat. Returns
--- its call key and state, or false and false.
-local function ahead_of(call, lanes, duplicate_of)
+-- The one that it follows by a unique key; else the call that stands first in one of its lanes, one in doubt before
+-- others; or the one that it may repeat. Returns its call key and state, or false and false.
+local function ahead_of(call, lanes, duplicate_of, follows)
+  if follows then
+    return follows, fields(follows, 'state')[1]
+  end
   local found, state = false, false
   for lane in string.gmatch(lanes or '', '[^\n]+') do
     local first = redis.call('ZRANGE', root .. 'lane:' .. lane, 0, 0)[1]

@@ -1,7 +1,9 @@
--- Prelude: what follows once a call is at rest. RQ's view, its lanes, its followers, the inbox, those who wait.
+-- Prelude: what follows once a call is at rest. RQ's view, its lanes, its followers, the inbox, those who wait, its unique
+-- key.
 -- Invariant: a call that comes to rest passes its turn on in the same script; nothing has to be noticed later.
 local RQ_RESULT_TTL = 500
 local ANSWERS_TTL = 86400
+local following
 
 -- Whether the call may have run in moments that the store has lost, whatever its attempts say: it was held for that
 -- reason, or it waits while the flag stands, or it was admitted before such a loss was accepted. Reads cannot do harm.
@@ -17,6 +19,15 @@ local function may_have_run(call)
   end
   redis.call('HSET', record_of(call), 'may_have_run', 1)
   return true
+end
+
+-- 'none' where no attempt before can have had an effect: of a mutating call such an attempt leads to unknown, unless
+-- someone lets it run again. Else nil.
+local function effect_so_far(call, attempts)
+  local got = fields(call, 'effect', 'ran_before', 'not_started')
+  local is_untouched = attempts <= tonumber(got[3] or '0')
+  local none = is_untouched or (got[1] == 'mutating' and not got[2])
+  return none and not may_have_run(call) and 'none' or nil
 end
 
 local function not_run(call)
@@ -46,7 +57,8 @@ end
 -- Facts about the answer of a call at rest as JSON text, "" for none; put together as text, which leaves numbers as
 -- they are. The same as outcome_codec reads for everyone else.
 local function told_marks(call, state)
-  local got = fields(call, 'marks', 'may_have_run', 'argument_errors', 'forgotten', 'cancel_requested', 'reason')
+  local got = fields(call, 'marks', 'may_have_run', 'argument_errors', 'forgotten', 'cancel_requested', 'reason',
+    'follows')
   local facts = {}
   facts[1] = got[1] and #got[1] > 2 and string.sub(got[1], 2, -2) or nil
   if got[2] and state ~= 'succeeded' then
@@ -64,6 +76,9 @@ local function told_marks(call, state)
   end
   if state == 'unknown' and got[6] and got[6] ~= '' then
     facts[#facts + 1] = '"reason": ' .. cjson.encode(got[6])
+  end
+  if got[7] then
+    facts[#facts + 1] = '"follows": "' .. got[7] .. '"'
   end
   return #facts > 0 and '{' .. table.concat(facts, ', ') .. '}' or ''
 end
@@ -92,24 +107,9 @@ local function show_at_rest(job, queue, to)
   end
 end
 
--- Where equal open calls of a scope find each other, for tools that ask for it.
-local function open_duplicates_of(scope, print)
-  return root .. 'open_duplicates:' .. (scope or '') .. '\n' .. print
-end
-
-local function join_open_duplicates(call)
-  local got = fields(call, 'hold_duplicates', 'scope', 'fp')
-  if got[1] then
-    redis.call('ZADD', open_duplicates_of(got[2], got[3]), 'NX', whole(now), call)
-  end
-end
-
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function on_rest(call, to, tool, about)
   show_at_rest(about.job, about.queue, to)
-  if about.hold_duplicates and to ~= 'unknown' then
-    redis.call('ZREM', open_duplicates_of(about.scope, about.fp), call)
-  end
   if to == 'succeeded' then
     redis.call('HDEL', root .. 'argument_errors:' .. (about.scope or ''), tool)
   end
@@ -133,4 +133,7 @@ local function on_rest(call, to, tool, about)
     tell_harness(call, about.answers)
   end
   redis.call('PUBLISH', root .. 'wake:' .. about.turn_key, call)
+  if about.unique then
+    following().leave(call, about.unique, to, about)
+  end
 end

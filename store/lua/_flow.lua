@@ -1,14 +1,6 @@
 -- Prelude: how an attempt or a wait ends other than by its outcome. Lost attempts, deadlines, stops, runs given up.
 -- uses: transition pauses
 
--- 'none' where no attempt before can have had an effect: of a mutating call such an attempt leads to unknown, unless
--- someone lets it run again. Else nil.
-local function effect_so_far(call, attempts)
-  local got = fields(call, 'effect', 'ran_before')
-  local none = attempts == 0 or (got[1] == 'mutating' and not got[2])
-  return none and not may_have_run(call) and 'none' or nil
-end
-
 -- End a call that waits, for good. The words do not claim that nothing ran where an attempt was made, or may have been.
 local function end_waiting(call, from, to, event, why)
   local got = fields(call, 'attempt', 'error')

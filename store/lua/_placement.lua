@@ -18,17 +18,6 @@ local function count_argument_error(asked)
   return number
 end
 
--- The oldest equal call of the same scope that is still open, for tools that let a person decide whether it is a
--- repeat; under whatever key of the keyring it was stored.
-local function find_duplicate(spec)
-  for i = spec.fp_from, spec.fp_to do
-    local duplicate = redis.call('ZRANGE', flow().open_duplicates_of(spec.asked.scope, ARGV[i]), 0, 0)[1]
-    if duplicate then
-      return duplicate
-    end
-  end
-end
-
 -- State and reason of a call that is not refused as it came. `more` is what else is written to its record.
 local function place(spec, more)
   local call, asked, state, reason = spec.call, spec.asked, spec.state, spec.reason
@@ -46,7 +35,12 @@ local function place(spec, more)
     return 'refused', 'predecessor ' .. why
   end
   more.predecessors = open > 0 and open or nil
-  more.duplicate_of = asked.hold_duplicates and find_duplicate(spec) or nil
+  if spec.unique_to >= spec.unique_from then
+    local met, because = flow().unique()[asked.unique_by and 'join' or 'join_equal'](spec, more)
+    if met then
+      return met, because
+    end
+  end
   if state ~= 'queued' then
     return state, reason
   elseif more.duplicate_of then
@@ -85,7 +79,9 @@ end
 
 -- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
 local function settle_in(call, state, reason, spec)
-  if state == 'held' then
+  if spec.follows then
+    flow().following().settle_follower(call, spec.follows)
+  elseif state == 'held' then
     flow().wait_held(call, spec.asked.tool, reason, spec.approval)
   elseif state == 'refused' and spec.state ~= 'refused' then
     flow().on_rest(call, state, spec.asked.tool, flow().load_context(call))

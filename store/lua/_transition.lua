@@ -1,14 +1,14 @@
 -- Prelude: one change of state with all that follows from it, in one script.
--- uses: held at_rest
+-- uses: held at_rest following
 -- Invariant: a call that leaves running passes its slots on; nothing has to be noticed later for others to go on.
 
 -- What leaving a state and coming to rest have to know of a record, read once.
 local function load_context(call)
   local got = fields(call, 'queue', 'ikey', 'token', 'tenant', 'waits', 'woken', 'deadline_at', 'lanes', 'turn_key',
-    'answers', 'scope', 'hold_duplicates', 'fp')
+    'answers', 'scope', 'unique', 'hold_duplicates')
   return { queue = got[1], job = got[2], token = got[3], tenant = got[4], waits = got[5], woken = got[6],
     deadline_at = got[7], lanes = got[8], turn_key = got[9], answers = got[10], scope = got[11],
-    hold_duplicates = got[12], fp = got[13] }
+    unique = got[12], hold_duplicates = got[13] }
 end
 
 local function leave_running(call, tool, about)
@@ -45,6 +45,9 @@ function transition(call, from, to, event, more)
     redis.call('ZADD', root .. 'reconcile:' .. event.tool, whole(now), call)
   end
   if to == 'unknown' or not OPEN[to] then
+    about.op = event.op
     on_rest(call, to, event.tool, about)
+  elseif from == 'unknown' and about.unique and not about.hold_duplicates then
+    following().advance_followers(about.unique)
   end
 end

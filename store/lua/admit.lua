@@ -5,7 +5,8 @@
 --           may hold, 0: no limit), specs_version (by which new calls were validated, "": any), inbox (stream, "" for
 --           none, as the next three), group, entry, answers (stream), tenant_queue_limit (most queued calls of a
 --           tenant, 0: no limit), #job, job[] (the job hash as field, value, ...), calls[call, state, reason (why held
---           or refused), approval_ms (its lifetime), #fingerprints, fingerprints[], #predecessors, predecessors[] (call
+--           or refused), approval_ms (its lifetime), #fingerprints, fingerprints[], #unique_keys,
+--           unique_keys[] (the newest key's first), #predecessors, predecessors[] (call
 --           keys), #after, after[] (tools that it comes after), #record, record[] (the record as field, value, ...)]
 -- RETURNS {"full", "queue" | "tenant", name} | {"full", "memory"} | {"specs"} (others are published by now)
 --         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, ""
@@ -41,6 +42,7 @@ local calls, seen, with_id, new_bytes = {}, {}, {}, nil
 while at < #ARGV do
   local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
   spec.fp_from, spec.fp_to = take_list()
+  spec.unique_from, spec.unique_to = take_list()
   spec.pre_from, spec.pre_to = take_list()
   spec.after_from, spec.after_to = take_list()
   spec.field_from, spec.field_to = take_list()
@@ -92,9 +94,6 @@ local function admit(spec)
     queued_now[asked.tenant] = (queued_now[asked.tenant] or 0) + 1
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
-  if asked.hold_duplicates and state ~= 'refused' then
-    flow().join_open_duplicates(call)
-  end
   settle_in(call, state, reason, spec)
   if stored_by_tool then
     remember(call, asked.tool)

@@ -6,7 +6,8 @@
 -- ARGV    = call, idempotency_key (that was shown), decision ("approve" | "deny"), actor, reason, request_id,
 --           shown_reason (for which it was held, "" for any), shown_fence ("" for any)
 -- RETURNS {"approved"} | {"denied"} | {"late", state} (its lifetime is over) | {"decided", state, by}
---         | {"mismatch"} (other arguments than the ones shown) | {"changed", state, fence} (or another question) | {"gone"}
+--         | {"mismatch"} (other arguments than the ones shown) | {"changed", state, fence} (or another question)
+--         | {"taken", call key, state} (it follows that call, which has its unique key) | {"gone"}
 -- INVARIANT one decision wins for each question; an approval never covers other arguments, another call, the other
 --           question or a second run (retry.lua takes it back).
 local call, request = ARGV[1], ARGV[6]
@@ -15,7 +16,7 @@ if before then
   return before
 end
 local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by', 'fence', 'attempt',
-  'duplicate_of', 'no_repeat', 'approval_ms')
+  'duplicate_of', 'no_repeat', 'approval_ms', 'follows')
 local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
 local asked = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate') and got[2]
 if not got[1] then
@@ -25,6 +26,8 @@ if not got[1] then
   return { 'gone' }
 elseif got[3] ~= ARGV[2] then
   return { 'mismatch' }
+elseif got[1] == 'held' and got[12] then
+  return { 'taken', got[12], fields(got[12], 'state')[1] or '' }
 elseif not asked and got[6] then
   return { 'decided', got[1], got[6] }
 elseif got[1] == 'expired' or (asked and tonumber(got[5]) <= now) then

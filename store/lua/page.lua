@@ -19,8 +19,8 @@ for i = 1, #range, 2 do
   local got = page_fields(range[i])
   local ahead, ahead_state = false, false
   if ARGV[1] == 'held' then
-    local about = fields(range[i], 'lanes', 'duplicate_of')
-    ahead, ahead_state = ahead_of(range[i], about[1], about[2])
+    local about = fields(range[i], 'lanes', 'duplicate_of', 'follows')
+    ahead, ahead_state = ahead_of(range[i], about[1], about[2], about[3])
   end
   out[#out + 1] = { range[i], entered, got, ahead, ahead_state }
 end

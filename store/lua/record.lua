@@ -6,10 +6,10 @@
 --          key and state of the call that a held one waits for}
 -- INVARIANT reads only.
 local call = ARGV[1]
-local got = fields(call, 'state', 'lanes', 'duplicate_of')
+local got = fields(call, 'state', 'lanes', 'duplicate_of', 'follows')
 local ahead, ahead_state = false, false
 if got[1] == 'held' then
-  ahead, ahead_state = ahead_of(call, got[2], got[3])
+  ahead, ahead_state = ahead_of(call, got[2], got[3], got[4])
 end
 local lease = redis.call('ZSCORE', root .. 'leases', call)
 return {

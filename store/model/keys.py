@@ -26,7 +26,9 @@ namespace lie in one slot of a cluster.
 <ns>:followers:<key>   set     calls that run only after this one succeeded
 <ns>:no_worker:<tool>  set     calls held because no worker serves the tool
 <ns>:held_back         set     mutating calls held since the store went back
-<ns>:open_duplicates:<scope and fingerprint>   zset   equal open calls of a tool that holds duplicates, the oldest first
+<ns>:unique:<unique key>   zset   calls that may be the same action: 0 has the key, a place follows (of a tool that
+                       holds duplicates: every open call), +inf has failed without an effect and given it up
+<ns>:unique_unfinished  zset   unique keys whose followers are not all told yet, by the place of the last one that is
 <ns>:buckets           hash    rate:tool:<name> -> from when on its next start keeps the rate (us)
 <ns>:woken:<rate>      zset    calls that were woken for a start and are not claimed yet, by when (ms)
 <ns>:controls          hash    limits, rates, pauses: "<kind> <target>" of people (value, a space, JSON of who, when,

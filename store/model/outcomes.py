@@ -70,7 +70,9 @@ class Outcome:
             ``{"lossy": true}``; ``{"durable": false}`` where a failover may forget this answer; of a forgotten body
             ``forgotten``, with ``settled_at``, ``forgotten_at`` (ms of Redis time) and the ``size`` of its result; of a
             running call ``progress`` with its fraction and message; of one with unusable arguments ``argument_errors``,
-            how many turns in a row gave this tool such arguments in this scope; empty as a rule.
+            how many turns in a row gave this tool such arguments in this scope; of a call that came after an equal one,
+            by the tool's unique key, ``follows``: the key of that call, whose outcome is this one's too, and
+            ``first_state`` where that one is unknown, or ended while it waited to run again; empty as a rule.
         turn_id: the turn that the call was stored under; another than the one submitted where an intent key found it.
         echo: sibling fields of the call that the provider wants back with its result (caller, toolset name,
             namespace, ...), as the decoder kept them; empty as a rule.
@@ -157,7 +159,13 @@ class Outcome:
     @property
     def pending(self) -> bool:
         """True while the call waits or runs; an answer may still come without anyone asking."""
-        return not self.settled and self.state is not State.UNKNOWN
+        return not self.settled and self.state is not State.UNKNOWN and not self.follows_unknown
+
+    @property
+    def follows_unknown(self) -> bool:
+        """True for a call that waits for the outcome of an equal one, of which nobody knows whether it had its
+        effect."""
+        return self.state is State.HELD and self.marks.get("first_state") == State.UNKNOWN
 
     @property
     def is_durable(self) -> bool:

@@ -132,9 +132,14 @@ class RecordFields:
     deadline_ms = _number("admission", "forgotten", "taken")
     approval_ms = _number("admission", "equal calls are not held", "taken")
     hold_duplicates = _flag("admission", "equal calls are not held", "taken")
+    unique_by = _text("admission", "its tool names no unique key")
+    unique_for = _number("admission", "its unique key lasts as long as its tombstone")
     lanes = _lines("admission", "it shares no order key", "taken")
     predecessors = _number("_at_rest _placement", "it follows no call", "taken")
-    duplicate_of = _text("_placement", "no equal call was open")
+    duplicate_of = _text("_unique", "no equal call was open")
+    unique = _text("_unique", "it has no unique key, or was refused one")
+    follows = _text("_following _unique", "it follows no call by a unique key")
+    first_unknown = _flag("_following _unique", "the call that it follows is not unknown")
     # How it stands.
     state = _text("_ledger")
     reason = _text("_held _ledger _pauses")
@@ -149,7 +154,7 @@ class RecordFields:
     woken = _text("_slots", "no limit has let it in since")
     woken_at = _time("_slots", "no limit has ever let it in")
     adopted = _number("adopt", "never freed for a worker of another version")
-    may_have_run = _flag("_at_rest _held admit", "it cannot have run in moments that the store has lost")
+    may_have_run = _flag("_at_rest _held _following admit", "it cannot have run in moments that the store has lost")
     loss_accepted = _text("accept_call", "nobody accepted the loss for this call")
     cancel_requested = _flag("cancel", "nobody asked it to stop")
     # The question to a person.
@@ -178,11 +183,13 @@ class RecordFields:
     asked = _number("reconcile_later reconcile", "its reconcile was not asked", "taken")
     heard = _optional("reconcile_later", "its reconcile has said nothing", "taken")
     # How it ended.
-    result = _json("resolve settle", "it did not succeed, or forgotten", "secret taken")
-    error = _json("_at_rest _flow _placement admission decide release resolve settle", "no attempt went wrong")
-    marks = _json("claim resolve settle", "nothing is to be said beside the answer", "taken")
-    settled_by = _text("_flow decide resolve settle", "not settled, or refused at admission")
-    settled_at = _time("_flow resolve settle", "not settled by a run, a deadline or a person")
+    result = _json("_following resolve settle", "it did not succeed, or forgotten", "secret taken")
+    error = _json(
+        "_at_rest _flow _following _placement _unique admission decide release resolve settle", "no attempt went wrong"
+    )
+    marks = _json("_following claim resolve settle", "nothing is to be said beside the answer", "taken")
+    settled_by = _text("_flow _following decide resolve settle", "not settled, or refused at admission")
+    settled_at = _time("_flow _following resolve settle", "not settled by a run, a deadline or a person")
     resolved_because = _text("resolve", "never resolved")
     evidence_by = _text("settle", "no outcome came too late")
     forgotten = _text("_forget", "its body is stored")
@@ -225,6 +232,8 @@ class ToldAnswer(NamedTuple):
     duplicate_of: str | None
     may_have_run: str | None
     reply_id: str | None
+    follows: str | None
+    first_unknown: str | None
 
 
 class ToldRun(NamedTuple):

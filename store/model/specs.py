@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -46,6 +46,9 @@ class ToolSpec:
         begins: the handler says ``call.begin()`` before its effect.
         reconciles: the tool has a ``reconcile``.
         hold_duplicates: a call that equals an open one of its scope, under another key, waits for a person's word.
+        unique_by: arguments that identify the effect: of calls in which they are equal, in one scope or tenant, one is
+            the first; an equal one gets its outcome, others are refused.
+        unique_for_ms: for how long after the first has ended; 0: as long as its tombstone is kept.
     """
 
     name: str
@@ -70,6 +73,9 @@ class ToolSpec:
     reconciles: bool = False
     rerun_absent: bool = False
     hold_duplicates: bool = False
+    unique_by: tuple[str, ...] = ()
+    unique_in: Literal["scope", "tenant"] = "scope"
+    unique_for_ms: int = 0
 
     @property
     def parallel_safe(self) -> bool:

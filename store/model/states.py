@@ -70,7 +70,8 @@ class Operation(StrEnum):
     APPROVE = "approve"
     DENY = "deny"
     FREE = "free"
-    """A held call's reason is gone (order, duplicate, no_worker, store_went_back)."""
+    """A held call's reason is gone (order, duplicate, no_worker, store_went_back). Of one that followed
+    another by a unique key: that one ended without an effect."""
     CANCEL = "cancel"
     EXPIRE = "expire"
     CLAIM = "claim"
@@ -84,6 +85,8 @@ class Operation(StrEnum):
     RESOLVE = "resolve"
     RECONCILE = "reconcile"
     RETRY = "retry"
+    FOLLOW = "follow"
+    """The call that has the unique key is at rest: one that follows it gets its outcome."""
 
 
 class Transition(NamedTuple):
@@ -106,6 +109,7 @@ TABLE: frozenset[Transition] = frozenset(
         (_S.HELD, _O.DENY, (_S.REFUSED,)),
         (_S.HELD, _O.FREE, (_S.REFUSED,)),
         (_S.HELD, _O.RESOLVE, (_S.SUCCEEDED, _S.FAILED)),
+        (_S.HELD, _O.FOLLOW, (_S.SUCCEEDED, _S.FAILED)),
         (_S.HELD, _O.CANCEL, (_S.CANCELLED,)),
         (_S.HELD, _O.EXPIRE, (_S.EXPIRED,)),
         (_S.QUEUED, _O.CLAIM, (_S.RUNNING, _S.HELD)),

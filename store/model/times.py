@@ -7,8 +7,11 @@ would else be rounded to "at once", or to "no limit".
 from __future__ import annotations
 
 import math
+import re
 
 SHORTEST_S = 0.001
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\Z")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 LONGEST_S = 3_155_760_000.0
 """A hundred years; the waits of the standard library overflow at about three hundred."""
 
@@ -29,6 +32,26 @@ def seconds(name: str, given: object) -> float:
     if number > LONGEST_S:
         raise ValueError(f"{name} {given!r} is longer than a hundred years")
     return number
+
+
+def span_ms(name: str, given: object) -> int:
+    """A time span in whole milliseconds: a number of seconds, or a text such as ``90s``, ``1h`` or ``30d``.
+
+    Raises:
+        ValueError: anything else; one line that names it.
+    """
+    if not isinstance(given, str):
+        return round(seconds(name, given) * 1000)
+    span = read_span(given)
+    if span is None:
+        raise ValueError(f"{name} {given!r} is not a time span; write 90s, 5m, 1h or 7d")
+    return round(seconds(name, span / 1000) * 1000)
+
+
+def read_span(text: str) -> float | None:
+    """The milliseconds of ``90s``, ``5m``, ``1h`` or ``7d``, a plain number being seconds; None for any other text."""
+    match = _SPAN.match(text.strip().lower())
+    return float(match[1]) * _UNIT_MS[match[2] or "s"] if match else None
 
 
 def wait_limit(name: str, given: float | None) -> float | None:

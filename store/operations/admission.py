@@ -58,6 +58,7 @@ class NewCall:
         lanes: order keys; calls that share one run one by one, in order of admission.
         predecessors: call keys that must succeed first.
         after: tools whose calls of this turn must succeed first, where they are stored by then.
+        unique_keys: under every configured key, the newest one's first; () where its tool has none.
     """
 
     identity: Identified
@@ -72,6 +73,7 @@ class NewCall:
     lanes: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    unique_keys: tuple[str, ...] = ()
     echo: dict[str, Any] = field(default_factory=dict)
     key_id: str = ""
     secret: bool = False
@@ -150,6 +152,7 @@ class NewCallArgs(NamedTuple):
     reason: str
     approval_ms: int
     fingerprints: Counted[str]
+    unique_keys: Counted[str]
     predecessors: Counted[str]
     after: Counted[str]
     record: Counted[Arg]
@@ -238,6 +241,7 @@ def _call_args(turn: Turn, call: NewCall) -> NewCallArgs:
         reason=call.refusal.code if call.refusal else call.held,
         approval_ms=call.spec.approval_ms if call.spec else 0,
         fingerprints=call.identity.fingerprints,
+        unique_keys=call.unique_keys,
         predecessors=call.predecessors,
         after=call.after,
         record=[*chain.from_iterable(_record(turn, call).items())],
@@ -277,5 +281,7 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
         "by_intent": 1 if call.identity.by_intent else None,
         "hold_duplicates": 1 if spec.hold_duplicates else None,
         "approval_ms": spec.approval_ms if spec.hold_duplicates else None,
+        "unique_by": ", ".join(spec.unique_by) or None,
+        "unique_for": spec.unique_for_ms or None,
     }
     return record | {name: value for name, value in optional.items() if value is not None}

@@ -67,13 +67,15 @@ class Question:
     def of(cls, outcome: Outcome) -> Question | None:
         """The question that an outcome shows, if it shows one."""
         reason = outcome.marks.get("reason") if outcome.state is State.HELD else None
-        return cls(reason, outcome.fence) if reason in ("approval", "duplicate") else None
+        asks = reason in ("approval", "duplicate") and "follows" not in outcome.marks
+        return cls(reason, outcome.fence) if asks and reason else None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The result of an operation: ``verdict`` is the first word of the script's reply; for ``changed`` the state and
-    fence that are true now; for ``decided`` who decided."""
+    fence that are true now; for ``decided`` who decided; for ``taken`` key and state of the call that has the unique
+    key."""
 
     verdict: str
     detail: str = ""
@@ -82,7 +84,7 @@ class Decision:
     @property
     def refused(self) -> bool:
         """Whether the store did not do what was asked."""
-        return self.verdict in {"changed", "gone", "mismatch", "late", "decided"}
+        return self.verdict in {"changed", "gone", "mismatch", "late", "decided", "taken"}
 
 
 @arguments_of("cancel")

@@ -13,6 +13,8 @@ from ..model.record import ToldAnswer
 from ..model.states import NotStored, State
 
 _STATES = {state.value: (state, state.is_settled) for state in State}
+_FOLLOWED = (State.SUCCEEDED, State.FAILED)
+"""How a call comes to rest that follows another one by a unique key."""
 _ANOTHER_SHAPE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What is raised by JSON that is not of the form it should have."""
 _JSON = json.JSONDecoder()
@@ -90,7 +92,7 @@ def _read(key: str, got: ToldAnswer, *, replayed: bool) -> Outcome:
         state,
         _json(got.result) if state is State.SUCCEEDED else None,
         None if state is State.SUCCEEDED else read_failure(got.error),
-        replayed and is_settled,
+        (replayed and is_settled) or (state in _FOLLOWED and got.follows is not None),
         False,
         int(got.attempt or 0),
         int(got.fence or 0),
@@ -112,6 +114,10 @@ def _marks(state: State, got: ToldAnswer) -> dict[str, Any]:
         marks["reason"] = got.reason
     if got.duplicate_of and state is State.HELD:
         marks["duplicate_of"] = got.duplicate_of
+    if got.follows:
+        marks["follows"] = got.follows
+    if got.first_unknown and state is State.HELD:
+        marks["first_state"] = State.UNKNOWN.value
     if got.may_have_run and state is not State.SUCCEEDED:
         marks["may_have_run"] = True
     if got.argument_errors:

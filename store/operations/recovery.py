@@ -102,6 +102,11 @@ class TickArgs(NamedTuple):
     enough_replicas: Flag
 
 
+@arguments_of("follow")
+class FollowArgs(NamedTuple):
+    most: int
+
+
 @arguments_of("forget")
 class ForgetArgs(NamedTuple):
     state: str
@@ -181,6 +186,11 @@ def tick(
     return invocation(space.root, TickArgs(most=most, enough_replicas=flag(enough_replicas)), read)
 
 
+def follow(space: Namespace, *, most: int = STEP) -> Invocation[StepResult]:
+    """Go on with calls that follow another one by a unique key, where they were too many for one script."""
+    return invocation(space.root, FollowArgs(most), lambda reply: StepResult({"followed": reply[0]}, reply[1] == 1))
+
+
 def forget(space: Namespace, state: State, keep: Retention, *, most: int = STEP) -> Invocation[StepResult]:
     """Retention of one settled state: bodies first, tombstones much later.
 
@@ -251,3 +261,4 @@ def steps(
     for queue in queues:
         yield repush(space, queue, grace_ms=grace_ms)
     yield tick(space, enough_replicas=enough_replicas)
+    yield follow(space)

@@ -17,6 +17,7 @@ from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Failure
 from ...store.model.sealing import Sealer, clear
 from ...store.model.specs import Published, ToolSpec
+from ...store.model.unique_keys import Owner, unique_keys
 from ...store.operations.admission import Identified, NewCall
 from ...store.schema.validation import Heavy, validate_here
 from ..turns.turn import RejectedCall, ToolCall
@@ -85,6 +86,7 @@ class AdmissionRules:
     ordered: bool = False
     trace: str = ""
     came_clear: bool = False
+    namespace: str = ""
 
     def turn(
         self, calls: Sequence[RequestedCall], found: Sequence[Identified], wanted: Sequence[bool]
@@ -127,6 +129,7 @@ class AdmissionRules:
             lanes=self._lanes(call, spec) if runs and spec else (),
             predecessors=tuple(key for tool in spec.after for key in earlier.get(tool, [])) if runs and spec else (),
             after=spec.after if runs and spec else (),
+            unique_keys=self._unique_keys(call, spec) if runs and spec else (),
             echo=call.echo,
             key_id=self.keyring.newest_id,
             secret=bool(spec and spec.secret),
@@ -166,6 +169,9 @@ class AdmissionRules:
                 return json.dumps(sealer.seal_whole(call.named_arguments), separators=(",", ":"))
             arguments = sealer.seal_arguments(arguments, spec.secret)
         return json.dumps(arguments, separators=(",", ":"))
+
+    def _unique_keys(self, call: RequestedCall, spec: ToolSpec) -> tuple[str, ...]:
+        return unique_keys(spec, Owner(self.namespace, self.scope, self.tenant), call.named_arguments, self.keyring)
 
     def _lanes(self, call: RequestedCall, spec: ToolSpec) -> tuple[str, ...]:
         own = ordering.lanes(self.scope, call.tool, spec.order_by, call.named_arguments)

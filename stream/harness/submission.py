@@ -281,6 +281,7 @@ class Submitting:
         return AdmissionRules(
             specs, terms.keyring, terms.scope, turn.key, turn.tenant,
             ordered=self.ordered, trace=terms.trace or traceparent(), came_clear=self.came_clear,
+            namespace=terms.space.name,
         )  # fmt: skip
 
 

@@ -7,138 +7,14 @@ an unknown call forbids to claim success and to call again. Must not know provid
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ...store.model.outcomes import Failure, Outcome
 from ...store.model.states import State
+from .failure_words import NOTHING_RAN, STATES, failure_words
 
 _STATE_WORDS = frozenset(state.value for state in State)
-_NOTHING_RAN = "Nothing was executed."
-_CORRECT = "Correct the arguments and call it again."
-_GIVE_UP = "This was the second time or later. Do not call it again for now; say that it was not done."
-
-# Code of a refusal -> (what happened, what to do). `{tool}` is the tool's name.
-_REFUSALS: dict[str, tuple[str, str]] = {
-    "invalid_arguments": (f"The arguments for {{tool}} were not accepted. {_NOTHING_RAN}", _CORRECT),
-    "invalid_json": (f"The arguments for {{tool}} were not valid JSON. {_NOTHING_RAN}", _CORRECT),
-    "not_an_object": (f"The arguments for {{tool}} were not a JSON object. {_NOTHING_RAN}", _CORRECT),
-    "duplicate_key": (f"The arguments for {{tool}} name one member twice. {_NOTHING_RAN}", _CORRECT),
-    "non_finite": (f"The arguments for {{tool}} hold a number that is not finite. {_NOTHING_RAN}", _CORRECT),
-    "lone_surrogate": (f"The arguments for {{tool}} hold a lone surrogate. {_NOTHING_RAN}", _CORRECT),
-    "too_deep": (f"The arguments for {{tool}} are nested too deeply. {_NOTHING_RAN}", _CORRECT),
-    "too_large": (f"The arguments for {{tool}} are too large. {_NOTHING_RAN}", _CORRECT),
-    "too_costly": (
-        f"The arguments for {{tool}} are too large, or nested too deeply, to be checked. {_NOTHING_RAN}",
-        "Call it again with less at once.",
-    ),
-    "unknown_tool": (
-        f"There is no tool named {{tool}}. {_NOTHING_RAN}",
-        "Use only the tools that are offered, by their exact names.",
-    ),
-    "denied": (
-        f"The call of {{tool}} was denied. {_NOTHING_RAN}",
-        "Do not call it again unless you are asked to; say that it was not done.",
-    ),
-    "predecessor": (
-        f"{{tool}} was not run, because the call it had to follow did not succeed. {_NOTHING_RAN}",
-        "Look at the result of that call first; make a new call if this one is still wanted.",
-    ),
-}
-
-# Code of a failure that is known to have had no effect -> the same; see `Failure.effect`.
-_UNTOUCHED: dict[str, tuple[str, str]] = {
-    "not_entered": (
-        f"{{tool}} was not run: its worker lost the right to run it before it started. {_NOTHING_RAN}",
-        "Say that it was not done. Call it again only if it is still wanted.",
-    ),
-    "cancelled": (
-        f"{{tool}} was stopped on request before its effect could start. {_NOTHING_RAN}",
-        "Do not call it again unless you are asked to; say that it was not done.",
-    ),
-    "attempts_exhausted": (
-        f"{{tool}} could not start on any attempt it was allowed. {_NOTHING_RAN}",
-        "Say that it was not done. Calling it again now will probably fail as well.",
-    ),
-    "deadline_exceeded": (
-        f"{{tool}} could not start before its deadline. {_NOTHING_RAN}",
-        "Say that it was not done. Call it again only if it is still wanted.",
-    ),
-}
-_UNTOUCHED_ELSE = (
-    f"{{tool}} failed before its effect could start. {_NOTHING_RAN}",
-    "Say that it was not done. Call it again only with a change that removes the cause.",
-)
-
-# Code of a failure -> the same. A tool chooses its own codes, so none of these may say that nothing was executed.
-_FAILURES: dict[str, tuple[str, str]] = {
-    "deadline_exceeded": (
-        "{tool} did not succeed before its deadline.",
-        "Say that it failed. Call it again only if it is still wanted.",
-    ),
-    "attempts_exhausted": (
-        "{tool} failed on every attempt it was allowed.",
-        "Say that it failed. Calling it again now will probably fail as well.",
-    ),
-    "cancelled": (
-        "{tool} was cancelled before it had a result.",
-        "Do not say that it succeeded. Do not call it again unless you are asked to.",
-    ),
-    "did_not_happen": (
-        "{tool} was started, and a check has shown that it took no effect.",
-        "Say that it was not done. Call it again only if it is still wanted.",
-    ),
-    "purged": (
-        "It is not known whether {tool} took effect, and nobody is looking into it any more.",
-        "Do not say that it succeeded, and do not say that it failed. Do not call it again unless you are asked to: "
-        "that could repeat the effect.",
-    ),
-}
-
-# State -> the same, for codes that are not listed above.
-_STATES: dict[State, tuple[str, str]] = {
-    State.FAILED: (
-        "{tool} failed.",
-        "Do not say that it succeeded. Call it again only with a change that removes the cause.",
-    ),
-    State.REFUSED: (
-        f"The call of {{tool}} was refused. {_NOTHING_RAN}",
-        "Do not repeat the same call; say that it was not done.",
-    ),
-    State.CANCELLED: (
-        f"The call of {{tool}} was cancelled before it started. {_NOTHING_RAN}",
-        "Do not call it again unless you are asked to; say that it was not done.",
-    ),
-    State.EXPIRED: (
-        f"The call of {{tool}} expired before it started: its time ran out. {_NOTHING_RAN}",
-        "Say that it was not done. Call it again only if it is still wanted.",
-    ),
-    State.UNKNOWN: (
-        "{tool} was started, and it is not known whether it took effect.",
-        "Do not say that it succeeded, and do not say that it failed. Do not call it again: that could repeat the "
-        "effect. Say that the outcome is unconfirmed and being looked into.",
-    ),
-}
-
-# State -> the same, where an attempt was made before: these end a call while nothing runs, and know no more than that.
-_TRIED_ADVICE = (
-    "Do not say that it succeeded, and do not say that nothing was done. Do not call it again unless you are asked to: "
-    "that could repeat the effect."
-)
-_TRIED: dict[State, tuple[str, str]] = {
-    State.REFUSED: ("{tool} was refused another attempt. One before may have had its effect.", _TRIED_ADVICE),
-    State.CANCELLED: (
-        "{tool} was cancelled while it waited for another attempt. One before may have had its effect.",
-        _TRIED_ADVICE,
-    ),
-    State.EXPIRED: (
-        "{tool} expired while it waited for another attempt. One before may have had its effect.",
-        _TRIED_ADVICE,
-    ),
-}
-
-# The same, where the attempt was lost together with its record when the store lost writes.
-_MAY_HAVE_RUN = "It may have run before: records of that time were lost."
-
 _CONFLICT = "This call of {tool} has the {named} of an earlier call with another tool or other arguments."
 _STANDS = "The earlier call stands. Make a new call if this one is wanted as well"
 _OVER = "The earlier call is over, and this one will never run under its {named}: make a new call if it is still wanted"
@@ -148,6 +24,12 @@ _OPEN = (
 )
 # How a new call can be made, by what identified this one: its turn and call id, or an intent key of the harness.
 _NAMED = {"turn": ("identity", ", in a new turn."), "intent": ("intent key", ", under another intent key.")}
+
+_TAKEN = "An earlier call of {tool} has the same {named} and other arguments."
+_ONE_ONLY = (
+    "Only one call is made for each {named}: do not call it again for this one; say that it was not done as asked."
+)
+_NOT_FINISHED = "The earlier call is not finished: do not say that it succeeded or that it failed."
 
 _PENDING_ADVICE = (
     "It is not finished: do not say that it succeeded or that it failed. Do not call it again; it goes on by itself "
@@ -166,6 +48,7 @@ _HELD: dict[str, str] = {
     "order": "{tool} waits for an earlier call to finish and has no result yet.",
     "no_worker": "{tool} waits for a worker that serves it and has no result yet.",
     "store_went_back": "{tool} is held: records were lost, it may have run before, and a person has to compare.",
+    "follows": "{tool} was called before with the same arguments. That call is not finished; its result is this one's.",
     "duplicate": "{tool} waits for a person's word on whether it repeats an earlier call, and has no result yet.",
 }
 
@@ -180,29 +63,59 @@ def words(outcome: Outcome) -> str:
         return _conflict(outcome)
     if outcome.pending and not (outcome.state is None and outcome.failure):
         return _join(f"Pending [{outcome.state or 'no_result'}]", outcome, (_pending(outcome), _PENDING_ADVICE), None)
+    if outcome.follows_unknown:
+        outcome = replace(outcome, state=State.UNKNOWN, failure=None)  # nothing else is known of this one
     code = outcome.failure.code if outcome.failure else str(outcome.state)
+    if code == "unique_taken":
+        return _unique_taken(outcome)
     known = outcome.state is not State.UNKNOWN
     head = f"Error [{code}]" if known else "Error [unknown]"
-    return _join(head, outcome, _failure_words(outcome, code), outcome.failure)
+    return _join(head, outcome, failure_words(outcome, code), outcome.failure)
 
 
 def _conflict(outcome: Outcome) -> str:
     """The text for a conflict: what identified this call, that it was not run, the earlier call's state, and advice."""
     details = outcome.failure.details if outcome.failure else {}
     named, new = _NAMED["intent" if details.get("named_by") == "intent" else "turn"]
-    head = f"Error [conflict]: {_CONFLICT.format(tool=f'`{outcome.tool}`', named=named)} {_NOTHING_RAN}"
+    head = f"Error [conflict]: {_CONFLICT.format(tool=f'`{outcome.tool}`', named=named)} {NOTHING_RAN}"
     first = _first_call(details.get("first"))
     if first is None:
         return f"{head}\n{_STANDS}{new}"
     if first.state is State.SUCCEEDED:
-        told, advice = ("{tool} succeeded.", ""), _STANDS + new
+        advice = _STANDS + new
     elif first.pending:
-        told, advice = (_pending(first), ""), _OPEN + new
+        advice = _OPEN + new
     else:
-        told = _failure_words(first, first.failure.code if first.failure else str(first.state))
+        told = failure_words(first, first.failure.code if first.failure else str(first.state))
         in_doubt = first.state is State.UNKNOWN or first.was_tried or (first.failure and first.failure.code == "purged")
         advice = told[1] if in_doubt else _OVER.format(named=named) + new
-    return "\n".join([head, _join("The earlier call", first, (told[0], ""), first.failure), advice])
+    return "\n".join([head, _join("The earlier call", first, (_standing(first), ""), first.failure), advice])
+
+
+def _unique_taken(outcome: Outcome) -> str:
+    """The text for a call whose unique key another one has: nothing was executed, the other's state, and advice."""
+    details = outcome.failure.details if outcome.failure else {}
+    named = str(details.get("unique_by", "values"))
+    tool = f"`{outcome.tool}`"
+    head = f"Error [unique_taken]: {_TAKEN.format(tool=tool, named=named)} {NOTHING_RAN}"
+    first = _first_call(details.get("first"))
+    if first is None:
+        return f"{head}\n{_ONE_ONLY.format(named=named)}"
+    told = _standing(first)
+    in_doubt = first.state is State.UNKNOWN or first.was_tried or (first.failure and first.failure.code == "purged")
+    advice = STATES[State.UNKNOWN][1] if in_doubt else _ONE_ONLY.format(named=named)
+    if first.pending:
+        advice = f"{_NOT_FINISHED} {advice}"
+    return "\n".join([head, _join("The earlier call", first, (told, ""), first.failure), advice])
+
+
+def _standing(first: Outcome) -> str:
+    """The state of an earlier call."""
+    if first.state is State.SUCCEEDED:
+        return "{tool} succeeded."
+    if first.pending:
+        return _pending(first)
+    return failure_words(first, first.failure.code if first.failure else str(first.state))[0]
 
 
 def _first_call(told: Any) -> Outcome | None:
@@ -222,7 +135,7 @@ def _pending(outcome: Outcome) -> str:
     """The state of an open call."""
     if outcome.state is State.RUNNING and outcome.marks.get("cancel_requested"):
         return _STOPPING
-    reason = outcome.marks.get("reason", "")
+    reason = "follows" if "follows" in outcome.marks else outcome.marks.get("reason", "")
     if outcome.state is State.QUEUED and reason == "paused":
         return _PAUSED
     held = _HELD.get(reason) if outcome.state is State.HELD else None
@@ -236,19 +149,6 @@ def is_error(outcome: Outcome) -> bool:
 
 def _unadmitted(outcome: Outcome) -> bool:
     return outcome.state is None and outcome.failure is not None
-
-
-def _failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
-    state = outcome.state if isinstance(outcome.state, State) else State.REFUSED
-    if state is State.FAILED and outcome.nothing_ran:
-        return _UNTOUCHED.get(code, _UNTOUCHED_ELSE)
-    if outcome.was_tried and outcome.attempt > 0:
-        return _TRIED[state]
-    codes = {State.REFUSED: _REFUSALS, State.FAILED: _FAILURES}.get(state, {})
-    happened, advice = codes.get(code, _STATES[state])
-    if outcome.may_have_run and _NOTHING_RAN in happened:
-        return happened.replace(_NOTHING_RAN, _MAY_HAVE_RUN), _TRIED_ADVICE
-    return happened, _GIVE_UP if outcome.has_repeated_argument_error else advice
 
 
 def _join(head: str, outcome: Outcome, told: tuple[str, str], failure: Failure | None) -> str:

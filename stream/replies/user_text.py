@@ -89,11 +89,12 @@ def _call_code(outcome: Outcome) -> MessageCode:
     held_back = outcome.state is State.HELD and outcome.marks.get("reason") == "store_went_back"
     if held_back or (outcome.was_tried and outcome.may_have_run):
         return MessageCode.CALL_UNCONFIRMED
-    if outcome.was_tried or (failure == "purged" and not outcome.nothing_ran):
+    if outcome.follows_unknown or outcome.was_tried or (failure == "purged" and not outcome.nothing_ran):
         return MessageCode.CALL_UNKNOWN
     if outcome.state is State.REFUSED or (outcome.state is None and failure):
         return _refusal_code(failure)
-    if outcome.state is State.HELD and outcome.marks.get("reason") in ("approval", "duplicate"):
+    asks = outcome.marks.get("reason") in ("approval", "duplicate") and "follows" not in outcome.marks
+    if outcome.state is State.HELD and asks:
         return MessageCode.CALL_NEEDS_APPROVAL
     if outcome.state is State.FAILED and outcome.nothing_ran:
         return MessageCode.CALL_CANCELLED if failure == "cancelled" else MessageCode.CALL_NOT_RUN

@@ -84,6 +84,7 @@ def _judge(tool: Tool, names: set[str], fanout: int, rules: Rules) -> Verdict:
     forwards = _mentions(tool.handler, {"idempotency_key", "fence"})
     findings = (
         *_parallel(spec, safe=safe), *_limits(spec, fanout), *_cost(tool), *_clearing(tool, forwards=forwards),
+        *_unique(spec),
     )  # fmt: skip
     unknown = [name for name in spec.after if name not in names]
     if unknown:
@@ -130,6 +131,18 @@ def _cost(tool: Tool) -> tuple[ToolFinding, ...]:
         "cost of validation; deeply nested arguments are refused as too_costly; choose by a tag, or not inside again"
     )
     return (ToolFinding(tool.name, "note", text),)
+
+
+def _unique(spec: ToolSpec) -> tuple[ToolFinding, ...]:
+    """What its unique key means, and what could keep it taken."""
+    if not spec.unique_by:
+        return ()
+    members, unit = ", ".join(spec.unique_by), "a tenant" if spec.unique_in == "tenant" else "a scope"
+    if spec.effect is Effect.READ:
+        return (ToolFinding(spec.name, "note", f"only reads: unique_by answers the same {members} with an old result"),)
+    lasts = f"for {spec.unique_for_ms / 1000:g} s" if spec.unique_for_ms else "for as long as its mark is kept"
+    text = f"one effect for each {members} of {unit}, {lasts}; a failed call keeps it, but for ToolError(effect='none')"
+    return (ToolFinding(spec.name, "note", text),)
 
 
 def _clearing(tool: Tool, *, forwards: bool) -> tuple[ToolFinding, ...]:

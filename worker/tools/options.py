@@ -85,5 +85,15 @@ class ToolOptions(TypedDict, total=False):
     process is known to be gone, or ten minutes after the call became unknown."""
     hold_duplicates: bool
     """Equal arguments under another call key wait for a person."""
+    unique_by: str | tuple[str, ...]
+    """Arguments that identify the effect, for example ``"order_id"``. Of several calls in which they are equal, one is
+    the first: an equal call gets the outcome of the first, and one with other arguments is refused. The next one runs
+    only where the first ended before it could have an effect: cancelled before it ran, ``ToolError(effect="none")``, a
+    reconcile's `DidNotHappen`, an operator's word. Each is required, and a text, a number or a truth value."""
+    unique_in: Literal["scope", "tenant"]
+    """Whose calls are compared: those of one ``scope`` (the default) or of all scopes of a ``tenant``."""
+    unique_for: float | str
+    """For how long after the first call has ended, in seconds or as ``"30d"``; by default as long as its mark is
+    kept."""
     result_limit: int
     """Bytes of a result that are stored."""

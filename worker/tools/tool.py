@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from ...store.model import unique_keys
 from ...store.model.outcomes import Failure
 from ...store.model.rates import Rate
 from ...store.model.secret_schemas import without_samples
 from ...store.model.specs import Effect, ToolSpec
-from ...store.model.times import seconds
+from ...store.model.times import span_ms
 from .errors import BadTool
 from .options import Isolation, SecretResult, ToolOptions
 from .results import DEFAULT_LIMIT
@@ -160,6 +161,9 @@ def _spec(handler: Handler, options: ToolOptions, signature: Signature, retry: R
         begins=options.get("begins", False),
         rerun_absent=options.get("rerun_absent", False),
         hold_duplicates=options.get("hold_duplicates", False),
+        unique_by=_words(options.get("unique_by", ())),
+        unique_in=options.get("unique_in", "scope"),
+        unique_for_ms=_span_ms(name, "unique_for", options["unique_for"]) if "unique_for" in options else 0,
     )
     _check(spec, takes_call=signature.takes_call)
     return spec
@@ -183,6 +187,8 @@ def _check(spec: ToolSpec, *, takes_call: bool) -> None:
         raise BadTool(f"tool {spec.name}: approval is 'never', 'always' or 'hook', not {spec.approval!r}")
     if spec.begins and not takes_call:
         raise BadTool(f"tool {spec.name}: begins=True needs the parameter 'call', to say call.begin()")
+    if fault := unique_keys.check(spec):
+        raise BadTool(f"tool {spec.name}: {fault}")
     if spec.after and spec.name in spec.after:
         raise BadTool(f"tool {spec.name}: it cannot come after itself")
 
@@ -209,8 +215,14 @@ def _rate(name: str, given: str | None) -> str | None:
 
 
 def _ms(name: str, option: str, given: float) -> int:
+    if isinstance(given, str):
+        raise BadTool(f"tool {name}: {option} {given!r} is not a number of seconds")
+    return _span_ms(name, option, given)
+
+
+def _span_ms(name: str, option: str, given: float | str) -> int:
     try:
-        return round(seconds(option, given) * 1000)
+        return span_ms(option, given)
     except ValueError as error:
         raise BadTool(f"tool {name}: {error}") from None
 

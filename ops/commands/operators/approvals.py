@@ -56,6 +56,10 @@ def run(args: argparse.Namespace) -> int:
 
 def plan(call: Record, decision: str) -> Plan:
     """What the decision would do to this call. Pure."""
+    if call.state is State.HELD and (first := call.fields.follows[:12]):
+        return Plan(
+            call, False, f"follows call {first} by its unique key, and gets its outcome: see `toolonce call {first}`"
+        )
     if call.state is State.HELD and call.fields.reason in ("approval", "duplicate"):
         return Plan(call, True, "would run" if decision == "approve" else "would be refused")
     if by := call.fields.decided_by:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ....store.model.errors import TurnIdMissing
 from ....store.model.states import State
+from ....store.operations.operators import Question
 from ....stream.harness.batch import Batch
 from ....stream.harness.client import Client
 from ...errors import Usage
@@ -97,7 +98,7 @@ def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:
 def _say_what_is_open(batch: Batch, scope: str) -> None:
     outcomes = batch.outcomes
     held = [outcome for outcome in outcomes if outcome.state is State.HELD]
-    for_a_person = [outcome.key for outcome in held if outcome.marks.get("reason") in {"approval", "duplicate"}]
+    for_a_person = [outcome.key for outcome in held if Question.of(outcome)]
     if for_a_person:
         keys = " ".join(key[:SHOWN_DIGITS] for key in for_a_person)
         render.say(f"{len(for_a_person)} of {len(outcomes)} calls wait for approval: toolonce approve {keys}, or deny")

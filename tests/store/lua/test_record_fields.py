@@ -92,7 +92,7 @@ def test_the_table_names_the_writers_of_each_field_and_no_others() -> None:
 
 
 def stored_by_admission() -> set[str]:
-    spec = ToolSpec("pay", hold_duplicates=True)
+    spec = ToolSpec("pay", hold_duplicates=True, unique_by=("order",), unique_for_ms=1)
     identity = Identified("k", ("f",), by_intent=True)
     refusal = Failure("no", "no")
     call = NewCall(

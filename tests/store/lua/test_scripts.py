@@ -14,8 +14,9 @@ OPERATIONS = names()
 # These must go through when Redis is full: they do and end admitted work, or let people end it.
 ALLOWED_WHEN_FULL = {
     "accept_loss", "adopt", "reconcile_later", "begin", "cancel", "claim", "control", "decide", "declare", "deliver",
-    "forget", "forget_inbox", "fence_watermark", "interrupt", "defer_reconcile", "publish", "purge", "quarantine",
-    "reconcile", "reclaim", "release", "renew", "replicas", "repush", "resolve", "settle", "take", "tick", "watermark",
+    "follow", "forget", "forget_inbox", "fence_watermark", "interrupt", "defer_reconcile", "publish", "purge",
+    "quarantine", "reconcile", "reclaim", "release", "renew", "replicas", "repush", "resolve", "settle", "take", "tick",
+    "watermark",
 }  # fmt: skip
 
 

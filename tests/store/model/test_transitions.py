@@ -121,6 +121,8 @@ def try_operation(scene: Scene, operation: Operation, call: str) -> None:
                 scene.run(operators.retry(scene.space, seen, scene.word(), operation=operation))
         case Operation.RETRY:
             scene.retry(call)
+        case Operation.FOLLOW:
+            scene.run(recovery.follow(scene.space))
 
 
 def refusals() -> Iterator[tuple[State, Operation]]:

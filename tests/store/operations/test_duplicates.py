@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.support.store.scene import Scene, spec
+from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
 
 ONCE = spec("pay", hold_duplicates=True)
@@ -72,7 +71,7 @@ def test_nothing_is_left_of_duplicates_that_are_settled(scene: Scene) -> None:
     scene.approve(second)
     for _ in range(2):
         scene.settle(scene.take(), 1)
-    assert not list(scene.store.redis.scan_iter(f"{scene.space.root}open_duplicates:*"))
+    assert not list(scene.store.redis.scan_iter(f"{scene.space.root}unique:*"))
 
 
 def test_an_equal_call_is_held_also_while_only_a_held_duplicate_is_open(scene: Scene) -> None:
@@ -101,9 +100,8 @@ def test_who_is_asked_for_approval_is_told_of_the_equal_call(scene: Scene) -> No
 
 
 def test_duplicates_find_each_other_across_a_rotation_of_keys(scene: Scene) -> None:
-    first = scene.call("a", BILL, of=ONCE)
+    first = scene.call("a", BILL, of=ONCE, keyring=Keyring.parse("the old key of all"))
     scene.admit(first)
-    second = scene.call("b", BILL, of=ONCE)
-    rotated = replace(second.identity, fingerprints=("f" * 32, *first.identity.fingerprints))
-    (outcome,) = scene.admit(replace(second, identity=rotated))
+    both = Keyring.parse("the new key of all,the old key of all")
+    (outcome,) = scene.admit(scene.call("b", BILL, of=ONCE, keyring=both))
     assert outcome.marks["duplicate_of"] == first.identity.key

@@ -81,7 +81,7 @@ def audit(store: ClockedStore) -> None:
     assert not undocumented, f"keys that store/model/keys.py does not know: {undocumented}"
     checks = (
         _states, _counters, _running, _queued, _queued_by_tenant, _held, _limits, _woken_for_rates,
-        _parked, _lanes, _followers, _ids,
+        _parked, _lanes, _followers, _ids, _unique,
     )  # fmt: skip
     for check in checks:
         check(index)
@@ -139,7 +139,8 @@ def _queued_by_tenant(index: Index) -> None:
 
 def _held(index: Index) -> None:
     held = index.in_state("held")
-    for_approval = {call for call, record in held.items() if record["reason"] in ("approval", "duplicate")}
+    asked = {call: record for call, record in held.items() if "follows" not in record}
+    for_approval = {call for call, record in asked.items() if record["reason"] in ("approval", "duplicate")}
     assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
     without = {call for tool in index.named("no_worker:") for call in index.members(f"no_worker:{tool}")}
     assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
@@ -198,6 +199,35 @@ def _lanes(index: Index) -> None:
         assert calls.keys() <= index.in_state(*OPEN).keys(), "a settled call still stands in a lane"
         running = calls.keys() & index.in_state("running").keys()
         assert len(running) <= 1, f"two calls of the lane {lane} run at once"
+
+
+def _unique(index: Index) -> None:
+    unfinished = index.zset("unique_unfinished").keys()
+    listed: set[str] = set()
+    for key in index.named("unique:"):
+        calls = {call: place for call, place in index.zset(f"unique:{key}").items() if place < float("inf")}
+        by_key = [call for call, place in calls.items() if "unique_by" in index.records[call]]
+        assert by_key in ([], [*calls]), "a unique key is shared with calls that are only equal"
+        if not by_key:
+            assert calls.keys() <= index.in_state(*OPEN).keys()
+            continue
+        first, *followers = sorted(calls, key=lambda call: calls[call])
+        assert [place == 0 for place in sorted(calls.values())] == [True] + [False] * len(followers), calls
+        listed |= set(followers)
+        state = State(index.records[first]["state"])
+        for follower in followers:
+            told = index.records[follower]
+            assert (told["state"], told["reason"]) == ("held", "duplicate")
+            if key not in unfinished:
+                assert state in OPEN, f"{follower} follows {first}, which is at rest"
+                assert (told["follows"], "first_unknown" in told) == (first, state is State.UNKNOWN)
+    following = {call for call, record in index.in_state("held").items() if "follows" in record}
+    assert following == listed, "every call that follows another one, and no other, stands behind a unique key"
+    active = index.in_state("queued", "running", "unknown")
+    without = {call for call, record in active.items() if "unique_by" in record} - {
+        call for key in index.named("unique:") for call, place in index.zset(f"unique:{key}").items() if place == 0
+    }
+    assert not without, f"calls that may run without their unique key: {without}"
 
 
 def _followers(index: Index) -> None:

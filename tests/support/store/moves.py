@@ -54,6 +54,27 @@ def denied(scene: Scene) -> str:
     return call
 
 
+ONCE = spec("pay", unique_by=("order",))
+ORDER = {"order": "A-17"}
+
+
+def _followed(scene: Scene, state: State) -> str:
+    run = scene.start("a", ORDER, of=ONCE)
+    follower = scene.submit("b", ORDER, of=ONCE)
+    scene.settle(run, state=state)
+    return follower
+
+
+@move("held", "follow", "succeeded")
+def followed_to_success(scene: Scene) -> str:
+    return _followed(scene, State.SUCCEEDED)
+
+
+@move("held", "follow", "failed")
+def followed_to_failure(scene: Scene) -> str:
+    return _followed(scene, State.FAILED)
+
+
 @move("held", "free", "queued")
 def freed(scene: Scene) -> str:
     call = scene.submit(held="no_worker")

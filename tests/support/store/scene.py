@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 from tests.support.store.audit import audit
 from tests.support.store.clocked_store import ClockedStore
 from toolonce.store.model import identity
+from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.specs import Effect, ToolSpec
 from toolonce.store.model.states import State
+from toolonce.store.model.unique_keys import Owner, unique_keys
 from toolonce.store.operations import admission, controls, operators, queries, recovery, runs
 from toolonce.store.operations.admission import Identified, NewCall, Request, Turn
 from toolonce.store.operations.operation import Operation
@@ -52,12 +54,15 @@ class Scene:
         return Turn(scope, turn_id, identity.turn_key(self.space.name, scope, turn_id), tenant)
 
     def call(self, call_id: str = "a", arguments: Any = None, *, of: ToolSpec | None = None, **more: Any) -> NewCall:
-        """A call to be admitted; `more` is `turn_id`, `scope` and fields of NewCall."""
+        """A call to be admitted; `more` is `turn_id`, `scope`, `tenant`, `keyring` and fields of NewCall."""
         of = of or spec()
         turn_id, scope = more.pop("turn_id", "turn"), more.pop("scope", "scope")
         arguments = {} if arguments is None else arguments
         key = identity.call_key(self.space.name, scope, turn_id, identity.reference(call_id, 1))
-        known = Identified(key, (identity.fingerprint(of.name, arguments),))
+        keyring = more.pop("keyring", Keyring())
+        known = Identified(key, keyring.fingerprints(of.name, arguments))
+        owner = Owner(self.space.name, scope, more.pop("tenant", ""))
+        more.setdefault("unique_keys", () if more.get("refusal") else unique_keys(of, owner, arguments, keyring))
         return NewCall(known, of.name, json.dumps(arguments), more.pop("position", 0), call_id, spec=of, **more)
 
     def admit(self, *calls: NewCall, turn: Turn | None = None, request: str = "", **more: Any) -> tuple[Outcome, ...]:
@@ -70,7 +75,7 @@ class Scene:
     def submit(self, call_id: str = "a", arguments: Any = None, *, tenant: str = "", **more: Any) -> str:
         """Admit one call; its key."""
         turn = self.turn(more.get("turn_id", "turn"), scope=more.get("scope", "scope"), tenant=tenant)
-        return self.admit(self.call(call_id, arguments, **more), turn=turn)[0].key
+        return self.admit(self.call(call_id, arguments, tenant=tenant, **more), turn=turn)[0].key
 
     def lookup(self, *calls: NewCall) -> tuple[Outcome | None, ...]:
         return self.run(admission.lookup(self.space, [call.identity for call in calls]))

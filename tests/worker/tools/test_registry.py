@@ -213,3 +213,40 @@ def test_a_reconcile_that_takes_the_handlers_arguments_is_accepted(reconcile: Ca
 
     pay.reconcile(reconcile)
     assert pay.spec.reconciles
+
+
+def test_what_identifies_an_effect_is_declared_by_name() -> None:
+    tools = Registry()
+
+    @tools.tool(unique_by="order", unique_in="tenant", unique_for="30d")
+    def bill(order: str, cents: int = 5) -> None: ...
+
+    spec = bill.spec
+    assert (spec.unique_by, spec.unique_in, spec.unique_for_ms) == (("order",), "tenant", 30 * 86_400_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"unique_by": "cents"}, "may be left out"),
+        ({"unique_by": "items"}, "may be a list"),
+        ({"unique_by": "order", "secret": "order"}, "is secret"),
+        ({"unique_by": "order", "unique_for": "soon"}, "write 90s, 5m, 1h or 7d"),
+        ({"unique_by": "order", "unique_for": 0}, "positive"),
+        ({"unique_for": "1d"}, "name the arguments"),
+    ],
+)
+def test_a_unique_key_that_cannot_work_is_refused_where_it_is_declared(options: Any, words: str) -> None:
+    tools = Registry()
+
+    def bill(order: str, items: list[str], cents: int = 5) -> None: ...
+
+    with pytest.raises(BadTool, match=words):
+        tools.tool(**options)(bill)
+
+
+@pytest.mark.parametrize("option", ["deadline", "timeout", "approval_lifetime"])
+def test_a_time_is_a_number_of_seconds(option: str) -> None:
+    options: Any = {"name": "pay", option: "30s"}
+    with pytest.raises(BadTool, match="is not a number of seconds"):
+        Registry().tool(**options)(lambda: None)
