@@ -55,12 +55,12 @@ def fill_ours(url: str, count: int, tool: str = "noop") -> None:
     for first in range(0, count, 50):
         turn_id = f"{tool}-{first}"
         turn = admission.Turn("bench", turn_id, identity.turn_key(space.name, "bench", turn_id))
-        calls = [_call(space.name, turn_id, found.spec, n) for n in range(first, min(count, first + 50))]
+        calls = [new_call(space.name, turn_id, found.spec, n) for n in range(first, min(count, first + 50))]
         connection.run(admission.admit(space, turn, calls, request=admission.Request(turn_id)))
     connection.close()
 
 
-def _call(namespace: str, turn_id: str, spec: ToolSpec, n: int) -> admission.NewCall:
+def new_call(namespace: str, turn_id: str, spec: ToolSpec, n: int) -> admission.NewCall:
     key = identity.call_key(namespace, "bench", turn_id, identity.reference(str(n), 1))
     known = admission.Identified(key, (identity.fingerprint(spec.name, {"n": n}),))
     return admission.NewCall(known, spec.name, json.dumps({"n": n}), n, str(n), spec=spec)
