@@ -27,7 +27,7 @@ class State(StrEnum):
     HELD = "held"
     """Admitted, waiting for something other than a worker: see the reason. Moved on by approve, deny, release."""
     QUEUED = "queued"
-    """Waiting for a worker, perhaps not before a time. Moved on by a worker's claim."""
+    """Waiting for a worker, perhaps not before a time, or for the end of a pause. Moved on by a worker's claim."""
     RUNNING = "running"
     """Claimed under a fence whose lease is renewed. Moved on by the worker, or by recovery once the lease is gone."""
     UNKNOWN = "unknown"

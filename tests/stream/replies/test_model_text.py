@@ -44,6 +44,14 @@ def test_invalid_arguments_name_each_place_and_what_was_expected_there() -> None
     assert "Correct the arguments" in text
 
 
+def test_a_paused_call_is_told_as_waiting_for_people_and_not_as_failed() -> None:
+    text = told(State.QUEUED, marks={"reason": "paused"})
+
+    assert text.startswith("Pending [queued]: `pay` is paused by the people who run it. It waits until they resume it")
+    assert "Do not call it again" in text
+    assert told(State.RUNNING, marks={"reason": "paused"}) == told(State.RUNNING)
+
+
 @pytest.mark.parametrize(
     ("state", "code"),
     [
