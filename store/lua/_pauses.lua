@@ -22,6 +22,9 @@ local function paused_since(set, from)
       local value, about = string.match(set[i], '^(%S+) (.*)$')
       about = cjson.decode(about)
       spans[#spans + 1] = { about.since, value == 'on' and now or about.at }
+      for _, span in ipairs(about.earlier or {}) do
+        spans[#spans + 1] = span
+      end
     end
   end
   table.sort(spans, function(one, other)

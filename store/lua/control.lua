@@ -9,6 +9,7 @@
 -- INVARIANT changes one setting and walks through nothing: who waited goes on with the next sweep. Sent twice the first
 --           one stands, with its time. A lowered limit and a pause stop no running call; they only let no more in. A
 --           pause that is over stays as "off", with its beginning and its end: deadlines are prolonged by it.
+local EARLIER = 20 -- pauses that are remembered
 local kind, value, actor, reason = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 local name = kind .. ' ' .. ARGV[2]
 local before = redis.call('HGET', CONTROLS, name)
@@ -26,6 +27,14 @@ end
 local about = { by = actor, reason = reason, at = now }
 if kind == 'pause' then
   about.since = was == 'on' and known.since or now
+  about.earlier = known.earlier
+  if value == 'on' and was == 'off' then
+    about.earlier = about.earlier or {}
+    table.insert(about.earlier, { known.since, known.at })
+    if #about.earlier > EARLIER then
+      table.remove(about.earlier, 1)
+    end
+  end
 end
 local stored = value .. ' ' .. cjson.encode(about)
 redis.call('HSET', CONTROLS, name, stored)

@@ -157,6 +157,26 @@ def test_a_call_that_was_never_parked_has_the_time_of_the_pause_again(scene: Sce
     assert scene.tick()["expired"] == 1, "once only"
 
 
+def test_a_call_that_waits_through_several_pauses_has_the_time_of_all_of_them_again(scene: Scene) -> None:
+    call = scene.submit(of=SHORT)
+    for _ in range(3):
+        scene.store.advance(2_000)
+        scene.pause("queue:default")
+        scene.store.advance(3_000)
+        scene.store.run(resume(scene.space, "queue:default", ANN))
+    assert scene.tick()["expired"] == 0
+    assert scene.record(call).fields.deadline_at == scene.store.now + 4_000
+    assert ran(scene) == [call]
+
+
+def test_a_setting_stays_small_however_often_a_tool_is_paused(scene: Scene) -> None:
+    for _ in range(50):
+        scene.store.run(pause(scene.space, "tool:pay", ANN))
+        scene.store.advance(1_000)
+        scene.store.run(resume(scene.space, "tool:pay", ANN))
+    assert len(scene.store.redis.hget(scene.space.controls, "pause tool:pay")) < 1_000
+
+
 def test_two_pauses_at_once_and_a_call_that_came_in_between_are_counted_right(scene: Scene) -> None:
     scene.pause("tool:pay")
     scene.store.advance(5_000)
