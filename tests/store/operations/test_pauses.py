@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.support.store.clocked_store import ClockedStore
 from tests.support.store.scene import LEASE_MS, Scene, spec
 from toolonce.store.model.controls import ControlKind, Setting
 from toolonce.store.model.errors import StoreFull
 from toolonce.store.model.states import State
 from toolonce.store.operations import recovery, runs
 from toolonce.store.operations.controls import Paused, controls, pause, paused_calls, paused_queues, resume
-from toolonce.store.operations.operation import Operation
 from toolonce.store.operations.operators import Actor
 from toolonce.store.operations.runs import NotRun, Run
 
@@ -361,56 +357,3 @@ def test_paused_queues_are_told_in_one_command(scene: Scene) -> None:
     asked = paused_queues(scene.space, ["default", "mail", "billing"])
     assert scene.store.run(asked) == {"mail"}
     assert len(asked.commands) == 1
-
-
-# What it costs.
-
-
-def commands_of(scene: Scene, operation: Operation[Any]) -> int:
-    """How many commands the server has executed for it, those inside its script counted one by one."""
-    scene.store.redis.config_resetstat()
-    scene.store.run(operation)
-    told = scene.store.redis.info("commandstats")
-    return sum(one["calls"] for name, one in told.items() if not name.startswith(("cmdstat_config", "cmdstat_info")))
-
-
-@pytest.mark.parametrize("parked", [3, 400])
-def test_pause_and_resume_take_the_same_few_commands_however_many_calls_are_parked(
-    real_store: ClockedStore, parked: int
-) -> None:
-    scene = Scene(real_store, audited=False)
-    scene.pause("tool:pay")
-    for n in range(parked):
-        scene.submit(f"call-{n}")
-    assert ran(scene) == []
-    steps = [pause(scene.space, "tool:pay", Actor("bob")), resume(scene.space, "tool:pay", ANN)]
-    for step in steps:
-        scene.store.run(step)  # so that the server knows the script
-    scene.store.run(pause(scene.space, "tool:pay", ANN))
-    assert [commands_of(scene, step) for step in steps] == [5, 5]
-
-
-def test_each_step_of_coming_back_takes_as_many_commands_as_the_one_before(real_store: ClockedStore) -> None:
-    scene = Scene(real_store, audited=False)
-    scene.pause("tool:pay")
-    for n in range(60):
-        scene.submit(f"call-{n}")
-    assert ran(scene) == []
-    scene.store.run(resume(scene.space, "tool:pay", ANN))
-    costs = [commands_of(scene, recovery.tick(scene.space, most=10)) for _ in range(5)]
-    assert max(costs[1:]) == min(costs[1:])
-    assert costs[1] < 10 * 20
-
-
-def test_a_claim_pays_no_command_for_pauses(real_store: ClockedStore) -> None:
-    """The pauses of others: the same commands as before there was any."""
-    scene = Scene(real_store, audited=False)
-    costs = []
-    for name in "abc":
-        scene.submit(name)
-        delivery = scene.delivery(scene.pop() or "")
-        costs.append(commands_of(scene, runs.claim(scene.space, delivery, lease_ms=LEASE_MS)))
-        scene.pause("tool:look", "tenant:acme", "queue:mail")
-    assert costs[1] == costs[2] <= costs[0]
-    claim = scene.store.redis.info("commandstats")
-    assert claim["cmdstat_hmget"]["calls"] <= 2, "the record, and all settings at once"
