@@ -82,6 +82,22 @@ def test_a_tool_is_stopped_at_night_and_let_go_in_the_morning(drill: Drill) -> N
     assert drill.scene.take().call == waiting
 
 
+def test_a_tool_is_kept_to_a_quota(drill: Drill) -> None:
+    search = spec("search", "read", rate="1000/s")
+    drill.scene.publish(search)
+
+    assert drill("rate", "tool:search", "1/h", "--reason", "quota until Monday").code == 0
+    drill.scene.start("a", of=search)
+    waiting = drill.scene.submit("b", of=search)
+    drill.scene.claim(drill.scene.pop() or "")
+    (row,) = drill("calls", "--state", "queued", "--tool", "search", "--json").json["calls"]
+    assert (row["call"], row["limited_by"]) == (waiting, "rate:tool:search")
+    drill("rate", "tool:search", "--clear")
+    drill.scene.tick()
+
+    assert drill.scene.take().call == waiting
+
+
 def test_a_queue_that_nobody_serves_is_found_and_served(drill: Drill, tmp_path: Path) -> None:
     billing = spec("pay", queue="billing")
     drill.scene.publish(billing)
