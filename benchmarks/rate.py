@@ -31,13 +31,13 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run shows; `commands`: all that the server was asked in a second."""
+    """What a run shows; `scripts`: how many the server ran in a second."""
 
     in_the_minute: int
     most_in_a_minute: int
     most_in_its_time: int
     claims_a_start: float
-    commands: float
+    scripts: float
 
 
 def main(rates: list[str]) -> int:
@@ -46,10 +46,8 @@ def main(rates: list[str]) -> int:
         allowed = most.per_second * MINUTE_MS / 1000
         share = kept.in_the_minute / allowed
         print(f"{written}: {kept.in_the_minute} starts in the first minute of {allowed:g}, {share:.1%}")
-        print(
-            f"    at most {kept.most_in_a_minute} in any minute, {kept.most_in_its_time} of {most.calls} in its own time"
-        )
-        print(f"    {kept.claims_a_start:.3f} claims a start, {kept.commands:.0f} commands/s")
+        print(f"    at most {kept.most_in_a_minute} in any minute, {kept.most_in_its_time} of {most.calls} in its time")
+        print(f"    {kept.claims_a_start:.3f} claims a start, {kept.scripts:.0f} scripts/s")
     return 0
 
 
@@ -60,11 +58,11 @@ def measured(most: Rate) -> Kept:
         with workers(our_worker(SLOTS), 1):
             wait_for_tools(client)
         submit(client, round(2 * most.per_second * MINUTE_MS / 1000) + 10)
-        claims, commands = told(connection)
+        claims, scripts = told(connection)
         with workers(our_worker(SLOTS), WORKERS):
             began = time.monotonic()
             time.sleep(MINUTE_MS / 1000 + 8)
-            claims_after, commands_after = told(connection)
+            claims_after, scripts_after = told(connection)
             took = time.monotonic() - began
         starts = started_at(connection)
     first = starts[0]
@@ -73,7 +71,7 @@ def measured(most: Rate) -> Kept:
         most_in(starts, MINUTE_MS),
         most_in(starts, most.period_ms),
         (claims_after - claims) / len(starts),
-        (commands_after - commands) / took,
+        (scripts_after - scripts) / took,
     )
 
 
@@ -94,11 +92,14 @@ def submit(client: Client, count: int, turn: str = "") -> None:
 
 
 def told(connection: Connection) -> tuple[int, int]:
-    """Claims, which each take their pointer out of a list and hardly anything else does; and all commands."""
+    """Claims, each of which takes its pointer out of a list as hardly anything else does; and all scripts."""
     info = connection.command("INFO", "everything").decode().splitlines()
     fields = dict(line.split(":", 1) for line in info if ":" in line)
-    removals = fields.get("cmdstat_lrem", "calls=0,").partition("calls=")[2].partition(",")[0]
-    return int(removals), int(fields["total_commands_processed"])
+
+    def calls(command: str) -> int:
+        return int(fields.get(f"cmdstat_{command}", "calls=0,").partition("calls=")[2].partition(",")[0])
+
+    return calls("lrem"), calls("evalsha")
 
 
 def started_at(connection: Connection) -> list[int]:

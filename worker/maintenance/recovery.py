@@ -89,12 +89,14 @@ class Maintenance(ThreadService):
         Raises:
             StoreError: the store could not be asked.
         """
-        due, has_more = None, False
+        due: int | None = None
+        has_more = False
         space, enough = self._connection.space, enough_replicas
         for step in steps(space, self._queues, self._worker, grace_ms=self._grace_ms, enough_replicas=enough):
             reach("in_recovery")
             for _ in range(_REPEATS):
-                step_result, due = _read(self._connection.run(step))
+                step_result, told = _read(self._connection.run(step))
+                due = due if told is None else told
                 _report(step_result)
                 if not step_result.more:
                     break

@@ -83,7 +83,7 @@ def test_a_tool_is_stopped_at_night_and_let_go_in_the_morning(drill: Drill) -> N
 
 
 def test_a_tool_is_kept_to_a_quota(drill: Drill) -> None:
-    search = spec("search", "read", rate="1000/s")
+    search = spec("search", "read")
     drill.scene.publish(search)
 
     assert drill("rate", "tool:search", "1/h", "--reason", "quota until Monday").code == 0

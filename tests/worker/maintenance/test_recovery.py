@@ -6,6 +6,8 @@ import threading
 import time
 
 from tests.support.processes.workers import Site
+from tests.support.store.live_store import LiveScene, LiveStore
+from tests.support.store.scene import spec
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
@@ -61,3 +63,28 @@ def test_a_full_worker_has_no_room_and_one_that_ends_has_none_either(site: Site)
     assert was_full
     assert process.is_draining
     assert not process.has_room
+
+
+def test_a_round_tells_when_the_next_call_is_due_whatever_step_comes_last(site: Site) -> None:
+    """Else a delayed call, or one over its tool's rate, waits for the next round that comes anyway."""
+    store = LiveStore(site.url, site.namespace)
+    scene = LiveScene(store)
+    served = ServedBy("ours", ("default",), Registry(), keys=(), has_room=lambda: True)
+    maintenance = Maintenance(site.connection, served, ConfirmedWatermark(), lease_ms=8_000, retention=Retention())
+    nothing_is_due = maintenance.once()
+    scene.retry_later(scene.start("a"), delay_ms=60_000)
+    of_a_delayed_call = maintenance.once()
+    look = spec("look", "read", rate="1/h")
+    scene.publish(look)
+    scene.start("b", of=look)
+    scene.submit("c", of=look)
+    scene.claim(scene.pop() or "")
+    scene.cancel(scene.submit("a"))
+    of_a_start = maintenance.once()
+    store.close()
+
+    assert nothing_is_due is None
+    assert of_a_delayed_call
+    assert 50_000 < of_a_delayed_call <= 60_000
+    assert of_a_start
+    assert 3_000_000 < of_a_start <= 3_600_000
