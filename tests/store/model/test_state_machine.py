@@ -7,6 +7,7 @@ nothing leads out of unknown by itself; and the audit finds no contradiction. At
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from functools import partial
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.store.audit import audit
 from tests.support.store.clocked_store import ClockedStore
 from tests.support.store.scene import BROKEN, GRACE_MS, LEASE_MS, Scene, spec
+from toolonce.store.model.keyring import Keyring
+from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.rates import Rate
 from toolonce.store.model.record import RecordFields
 from toolonce.store.model.states import OPEN, TABLE, Operation, State, targets
@@ -40,6 +43,14 @@ TOOLS = {
     "pay": spec("pay", deadline_ms=20 * LEASE_MS),
     "wire": spec("wire", begins=True, deadline_ms=20 * LEASE_MS),
 }
+ONCE = {
+    "bill": spec("bill", unique_by=("order",), deadline_ms=20 * LEASE_MS),
+    "mark": spec("mark", "idempotent", unique_by=("order",), unique_for_ms=LEASE_MS, deadline_ms=20 * LEASE_MS),
+    "ship": spec("ship", hold_duplicates=True, approval_ms=50 * LEASE_MS, deadline_ms=20 * LEASE_MS),
+}
+NO_EFFECT = Failure("no_account", "no such account", effect="none")
+OLD, NEW = "the old key of all", "the new key of all"
+KEYRINGS = [Keyring.parse(f"{OLD},{NEW}"), Keyring.parse(f"{NEW},{OLD}")]
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -61,6 +72,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.spoken: set[str] = set()
         self.submitted = 0
         self.follows: dict[str, str] = {}
+        self.followed: set[str] = set()
         self.paused: set[str] = set()
 
     def teardown(self) -> None:
@@ -99,6 +111,21 @@ class StoreMachine(RuleBasedStateMachine):
         follower = self.scene.submit(f"call-{self.submitted}", of=TOOLS["pay"], predecessors=(first,))
         self.follows[follower] = first
         return follower
+
+    @rule(
+        target=calls, tool=st.sampled_from(sorted(ONCE)), order=st.integers(1, 2), cents=st.integers(5, 6),
+        held=st.booleans(), keyring=st.sampled_from(KEYRINGS),
+    )  # fmt: skip
+    def submit_once(self, tool: str, order: int, cents: int, held: bool, keyring: Keyring) -> str:
+        self.submitted += 1
+        arguments, why = {"order": order, "cents": cents}, "approval" if held else ""
+        return self.scene.submit(f"call-{self.submitted}", arguments, of=ONCE[tool], held=why, keyring=keyring)
+
+    @rule(run=runs, again=st.booleans())
+    def fail_without_effect(self, run: Run | None, again: bool) -> None:
+        if run is not None:
+            failure = NO_EFFECT if not run.ran_before else BROKEN
+            self.send(execution.settle(self.space, run, execution.Ending(State.FAILED, failure=failure)), again)
 
     @rule(target=runs, at=st.integers(0, 3), again=st.booleans())
     def take(self, at: int, again: bool) -> Any:
@@ -222,6 +249,28 @@ class StoreMachine(RuleBasedStateMachine):
             if self.states[call].is_settled:
                 self.outcomes[call] = outcome
 
+    @invariant()
+    def a_unique_key_lets_one_call_run_at_a_time(self) -> None:
+        """And none beside one that may have had its effect."""
+        active: dict[str, list[str]] = defaultdict(list)
+        for call in self.known():
+            record = self.scene.record(call)
+            if record.fields.unique_by and record.state in (State.QUEUED, State.RUNNING, State.UNKNOWN):
+                active[f"{record.fields.tool} {json.loads(record.fields.args)['order']}"].append(call)
+        assert all(len(calls) == 1 for calls in active.values()), active
+
+    @invariant()
+    def who_follows_has_the_answer_of_the_first(self) -> None:
+        for call in self.known():
+            mine = self.scene.record(call).fields
+            if not mine.follows or mine.state not in (State.SUCCEEDED, State.FAILED):
+                continue
+            first = self.scene.record(mine.follows)
+            if first.fields.settled_by and call not in self.followed:
+                self.followed.add(call)
+                assert (mine.result, mine.attempt) == (first.fields.result, 0)
+                assert mine.state in (first.state, State.FAILED)
+
     # How.
 
     def send(self, invocation: Invocation[T], again: bool = False) -> T:
@@ -279,7 +328,7 @@ class StoreMachine(RuleBasedStateMachine):
         for _ in range(60):
             self.sweep()
             for call in self.known():
-                if self.scene.record(call).fields.reason == "approval":
+                for _ in range(2 * self.asks_a_person(call)):  # there are two questions at most
                     self.say(call, "approve", False)
             while (job := self.scene.pop()) is not None:
                 if (run := self.claim(job, False)) is not None:
@@ -292,10 +341,19 @@ class StoreMachine(RuleBasedStateMachine):
         stuck = {call for call, state in self.states.items() if state in OPEN and state is not State.UNKNOWN}
         for call in stuck:
             record = self.scene.record(call)
+            if record.fields.follows:
+                assert record.state is State.HELD
+                assert self.states[record.fields.follows] is State.UNKNOWN
+                continue
             assert (record.state, record.fields.reason) == (State.HELD, "order"), record
             ahead = self.follows.get(call)
             waits = any(map(self.stands_behind_unknown, record.fields.lanes)) if ahead is None else ahead in stuck
             assert waits or (ahead is not None and self.states[ahead] is State.UNKNOWN)
+
+    def asks_a_person(self, call: str) -> bool:
+        record = self.scene.record(call)
+        is_question = record.fields.reason in ("approval", "duplicate") and not record.fields.follows
+        return record.state is State.HELD and is_question
 
     def stands_behind_unknown(self, lane: str) -> bool:
         """A lane stops at an unknown call until somebody says what became of it."""

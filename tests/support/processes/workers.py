@@ -96,13 +96,14 @@ class Site:
         slots: int = 4,
         lease_ms: int = LEASE_MS,
         url: str = "",
+        tools: str = TOOLS,
         more: tuple[str, ...] = (),
         env: Mapping[str, str] | None = None,
     ) -> Iterator[Child]:
         """A worker process that has started to work."""
         environment = {VARIABLE: str(self.ledger.path), CRASH_VARIABLE: crash, **(env or {})}
         command = [
-            "-m", "toolonce.ops", "work", "--tools", TOOLS, "--redis", url or self.url, "--namespace", self.namespace,
+            "-m", "toolonce.ops", "work", "--tools", tools, "--redis", url or self.url, "--namespace", self.namespace,
             "--concurrency", str(slots), "--lease", f"{lease_ms}ms", *more,
         ]  # fmt: skip
         with Child.python(*command, env=environment) as child:
