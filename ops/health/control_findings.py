@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...store.model.controls import ControlKind
 from ...store.operations.recovery import DAY_MS
 from .findings import Finding, Severity
 from .health_snapshot import HealthSnapshot
@@ -46,7 +47,8 @@ def of_the_controls(snapshot: HealthSnapshot) -> Iterator[Finding]:
         if row.people is None:
             continue
         sort, _, name = row.target.partition(":")
-        clear = f"toolonce {row.kind} {row.target} --clear"
+        is_of_queue = row.kind is ControlKind.QUEUE_LIMIT
+        clear = f"toolonce {'limit --queued' if is_of_queue else row.kind} {row.target} --clear"
         if sort == "tool" and name not in known:
             yield Finding(
                 "set_for_no_tool", Severity.WARNING,

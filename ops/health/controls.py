@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...store.model.controls import EVERY_TENANT, ControlKind, Controls, Setting
 from ...store.model.rates import Rate
-from ...store.operations.controls import Use, controls, limits_waited_for, name_of, uses
+from ...store.operations.controls import Use, controls, limits_waited_for, name_of, paused_calls, uses
 from ..views.render import age, show_table
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def read_controls(connection: Connection, kinds: Iterable[ControlKind] = LIMITIN
     said = connection.run(controls(connection.space))
     waited_for = connection.run(limits_waited_for(connection.space))
     rows = [(kind, target) for kind in kinds for target in _targets(said, kind, waited_for)]
-    names = [name_of(kind, target) for kind, target in rows if target != EVERY_TENANT]
-    used = connection.run(uses(connection.space, names)) if names else {}
+    used = _uses(connection, [row for row in rows if row[1] != EVERY_TENANT])
     return tuple(
         ControlRow(
             kind,
@@ -77,6 +76,15 @@ def read_controls(connection: Connection, kinds: Iterable[ControlKind] = LIMITIN
         )
         for kind, target in rows
     )
+
+
+def _uses(connection: Connection, rows: Sequence[tuple[ControlKind, str]]) -> dict[str, Use]:
+    """The calls under each setting, by its name: of a queue limit all that wait."""
+    names = [name_of(kind, target) for kind, target in rows if kind is not ControlKind.QUEUE_LIMIT]
+    used = connection.run(uses(connection.space, names)) if names else {}
+    queued = [target for kind, target in rows if kind is ControlKind.QUEUE_LIMIT]
+    counted = connection.run(paused_calls(connection.space, queued)) if queued else {}
+    return used | {name_of(ControlKind.QUEUE_LIMIT, one): Use(0, calls.queued) for one, calls in counted.items()}
 
 
 def _targets(said: Controls, kind: ControlKind, waited_for: Iterable[str]) -> list[str]:
@@ -104,7 +112,8 @@ def as_json(row: ControlRow) -> dict[str, Any]:
 
 
 def _typed(row: ControlRow, value: str | None) -> Any:
-    return int(value) if value is not None and row.kind is ControlKind.LIMIT else row.shown(value)
+    is_number = row.kind in (ControlKind.LIMIT, ControlKind.QUEUE_LIMIT)
+    return int(value) if value is not None and is_number else row.shown(value)
 
 
 def show(rows: Sequence[ControlRow], now: int) -> None:

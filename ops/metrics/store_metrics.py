@@ -87,6 +87,7 @@ def _limits(rows: Sequence[ControlRow]) -> Iterator[Metric]:
         "Most starts in a second: in force, set by people, in the code",
         labels=["target", "by"],
     )
+    queued = GaugeMetricFamily("toolonce_queue_limit", "Most calls that wait, as people have set it", labels=["target"])
     running = GaugeMetricFamily("toolonce_limited_running", "Running calls under a limit", labels=["target"])
     waiting = GaugeMetricFamily(
         "toolonce_limited_waiting", "Calls that wait for a limit, a rate or the end of a pause", labels=["target"]
@@ -100,9 +101,11 @@ def _limits(rows: Sequence[ControlRow]) -> Iterator[Metric]:
                 rate.add_metric([row.target, by], Rate.from_stored(value).per_second)
         if row.use and row.kind is ControlKind.LIMIT:
             running.add_metric([row.target], row.use.running)
-        if row.use:
+        if row.kind is ControlKind.QUEUE_LIMIT and people:
+            queued.add_metric([row.target], float(people))
+        elif row.use:
             waiting.add_metric([row.waited_for_as], row.use.waiting)
-    yield from (most, rate, running, waiting)
+    yield from (most, rate, queued, running, waiting)
 
 
 def _pauses(rows: Sequence[PauseRow]) -> Iterator[Metric]:

@@ -3,7 +3,7 @@ local request, turn_key, queue_limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local inbox, group, entry, answers = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 -- When this submission came, in microseconds: a turn that comes in several has its calls in the order of these.
 local came_at = clock[1] .. string.format('%06d', tonumber(clock[2]))
-local tenant_limit, queued_by = tonumber(ARGV[10]), nil
+local tenant_limit = tonumber(ARGV[10])
 local at = 10
 local function take()
   at = at + 1

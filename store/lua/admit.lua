@@ -1,5 +1,5 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger memory queue record_fields fence (flow) submission predecessors placement reply_ids answering
+-- uses: ledger memory queue record_fields fence (flow) submission full predecessors placement reply_ids answering
 -- KEYS[1] = root of the namespace
 -- ARGV    = seen_fence (the highest that the harness has seen), request_id, turn_key, queue_limit (most calls a queue
 --           may hold, 0: no limit), specs_version (by which new calls were validated, "": any), inbox (stream, "" for
@@ -8,29 +8,17 @@
 --           or refused), approval_ms (its lifetime), #fingerprints, fingerprints[], #unique_keys,
 --           unique_keys[] (the newest key's first), #predecessors, predecessors[] (call
 --           keys), #after, after[] (tools that it comes after), #record, record[] (the record as field, value, ...)]
--- RETURNS {"full", "queue" | "tenant", name} | {"full", "memory"} | {"specs"} (others are published by now)
+-- RETURNS {"full", "queue" | "tenant", name, limit, 1 where it is by people} | {"full", "memory"}
+--         | {"specs"} (others are published by now)
 --         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, ""
 --         for none, only where an intent key has found a call of another turn: else it is part of the answer
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 
 -- Nothing new is taken in while memory is short or a queue is full; what is stored is answered.
 local fence = highest_fence(tonumber(ARGV[1]))
-local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back', 'rates_wait')
+local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back', 'rates_wait', 'queue_limits')
 local was_short, has_lost_writes, rates_wait = flags[1], flags[2], flags[3]
-local function full_for(spec)
-  local asked = spec.asked
-  if spec.state == 'refused' then
-    return nil
-  elseif queue_limit > 0 and redis.call('LLEN', queue_key(asked.queue)) >= queue_limit then
-    return { 'full', 'queue', asked.queue }
-  elseif tenant_limit > 0 then
-    queued_by = queued_by or tonumber(redis.call('HGET', root .. 'queued_by_tenant', asked.tenant) or '0')
-    if queued_by >= tenant_limit then
-      return { 'full', 'tenant', asked.tenant }
-    end
-  end
-end
-
+has_queue_limits = flags[4]
 -- New calls are validated by the specs that are published now, in this very step.
 local published
 local function is_judged_by_others()

@@ -2,19 +2,29 @@
 -- control: set or clear what a person says about which calls may run now. It wins over the code's word.
 -- uses: ledger controls
 -- KEYS[1] = root of the namespace
--- ARGV    = kind ("limit" | "rate" | "pause"), target (tool:<name> | of a limit also tenant:<name> and tenant:*, every
---           tenant without one of its own | of a pause also tenant:<name> and queue:<name>), value (most calls at once |
---           calls/ms | "on" or "off"; "" clears it), actor, reason
+-- ARGV    = kind ("limit" | "queue-limit" | "rate" | "pause"), target (tool:<name> | of a limit also tenant:<name> and
+--           tenant:*, every tenant without one of its own | of a queue limit queue:<name>, tenant:<name> or tenant:* | of
+--           a pause also tenant:<name> and queue:<name>), value (most calls at once | most calls that wait | calls/ms |
+--           "on" or "off"; "" clears it), actor, reason
 -- RETURNS the setting that is stored now, "" for none
--- INVARIANT changes one setting and walks through nothing: who waited goes on with the next sweep. Sent twice the first
---           one stands, with its time. A lowered limit and a pause stop no running call; they only let no more in. A
---           pause that is over stays as "off", with its beginning and its end: deadlines are prolonged by it.
+-- INVARIANT changes one setting, and the flag that there are queue limits at all, and walks through nothing: who waited
+--           goes on with the next sweep. Sent twice the first one stands, with its time. A lowered limit and a pause stop
+--           no running call; they only let no more in. A pause that is over stays as "off", with its beginning and its
+--           end: deadlines are prolonged by it.
 local EARLIER = 20 -- pauses that are remembered
 local kind, value, actor, reason = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 local name = kind .. ' ' .. ARGV[2]
 local before = redis.call('HGET', CONTROLS, name)
+-- Admission looks for queue limits only where there are any: the flag counts them.
+local function count_queue_limits(by)
+  if redis.call('HINCRBY', root .. 'flags', 'queue_limits', by) <= 0 then
+    redis.call('HDEL', root .. 'flags', 'queue_limits')
+  end
+end
 if value == '' then
-  redis.call('HDEL', CONTROLS, name)
+  if redis.call('HDEL', CONTROLS, name) == 1 and kind == 'queue-limit' then
+    count_queue_limits(-1)
+  end
   return ''
 end
 local was = setting_of(before)
@@ -37,7 +47,9 @@ if kind == 'pause' then
   end
 end
 local stored = value .. ' ' .. cjson.encode(about)
-redis.call('HSET', CONTROLS, name, stored)
+if redis.call('HSET', CONTROLS, name, stored) == 1 and kind == 'queue-limit' then
+  count_queue_limits(1)
+end
 if kind == 'limit' then
   count_anew()
 end

@@ -17,6 +17,8 @@ class ControlKind(StrEnum):
 
     LIMIT = "limit"
     """Most calls at once over all workers."""
+    QUEUE_LIMIT = "queue-limit"
+    """Most calls that wait, before new ones are refused."""
     RATE = "rate"
     """How many calls may start in a time, over all workers."""
     PAUSE = "pause"
@@ -25,6 +27,7 @@ class ControlKind(StrEnum):
 
 _TARGETS = {
     ControlKind.LIMIT: ("tool", "tenant"),
+    ControlKind.QUEUE_LIMIT: ("queue", "tenant"),
     ControlKind.RATE: ("tool",),
     ControlKind.PAUSE: ("tool", "queue", "tenant"),
 }
@@ -112,7 +115,7 @@ def check_target(kind: ControlKind, target: str) -> str:
         ValueError: it cannot; the text says what can.
     """
     sort, _, name = target.partition(":")
-    has_default = kind is ControlKind.LIMIT
+    has_default = kind in (ControlKind.LIMIT, ControlKind.QUEUE_LIMIT)
     if sort not in _TARGETS[kind] or not name or (name == "*" and not (has_default and target == EVERY_TENANT)):
         known = ", ".join(f"{sort}:NAME" for sort in _TARGETS[kind])
         every = f", or {EVERY_TENANT} for each tenant without one of its own" if has_default else ""

@@ -7,6 +7,7 @@ one script; see its header for the contract.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -191,7 +192,7 @@ def admit(
         if reply[0] == b"specs":
             return None
         if reply[0] == b"full":
-            raise StoreFull(_why_full(reply, request))
+            raise StoreFull(_why_full(reply))
         request.watermark.note(reply[1])
         return tuple(_admitted(call.identity, answer) for call, answer in zip(calls, reply[2:], strict=True))
 
@@ -213,14 +214,17 @@ def admit(
     return invocation(space.root, args, read)
 
 
-def _why_full(reply: list[Any], request: Request) -> str:
+def _why_full(reply: list[Any]) -> str:
     if reply[1] == b"memory":
         return NEAR_MEMORY_LIMIT
-    name = reply[2].decode()
+    name, most, is_by_people = reply[2].decode(), reply[3], reply[4]
     if reply[1] == b"tenant":
-        what, limit = f"tenant {name!r} has {request.tenant_queue_limit} queued calls", "tenant_queue_limit"
+        what, limit = f"tenant {name!r} has {most} queued calls", "tenant_queue_limit"
     else:
-        what, limit = f"queue {name!r} holds {request.queue_limit} calls", "queue_limit"
+        what, limit = f"queue {name!r} holds {most} calls", "queue_limit"
+    if is_by_people:
+        target = shlex.quote(f"{reply[1].decode()}:{name}")
+        return f"{what}, its limit by people: start workers, or toolonce limit {target} NUMBER --queued"
     option, variable = limit.replace("_", "-"), limit.upper()
     return f"{what}, its limit: start workers, or raise {limit}= (--{option}, TOOLONCE_{variable})"
 

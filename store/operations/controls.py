@@ -47,6 +47,18 @@ def limit(space: Namespace, target: str, most: int | None, by: Actor) -> Invocat
     return control(space, ControlKind.LIMIT, target, "" if most is None else str(most), by)
 
 
+def queue_limit(space: Namespace, target: str, most: int | None, by: Actor) -> Invocation[Setting | None]:
+    """Set the most calls that wait, of ``queue:<name>``, ``tenant:<name>`` or ``tenant:*``, before new ones are
+    refused. It wins over what harnesses were told; None clears it.
+
+    Raises:
+        ValueError: another target, or less than one call.
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"queue limit {most}: at least 1; None clears it")
+    return control(space, ControlKind.QUEUE_LIMIT, target, "" if most is None else str(most), by)
+
+
 def rate(space: Namespace, target: str, most: Rate | None, by: Actor) -> Invocation[Setting | None]:
     """Set how many calls of ``tool:<name>`` may start in a time; None clears it.
 
@@ -140,7 +152,7 @@ def limits_waited_for(space: Namespace) -> Query[tuple[str, ...]]:
 
 def name_of(kind: ControlKind, target: str) -> str:
     """The name under which calls wait for it: ``tool:pay`` for a limit, ``rate:tool:pay``, ``pause tool:pay``."""
-    return {ControlKind.LIMIT: "", ControlKind.RATE: "rate:", ControlKind.PAUSE: "pause "}[kind] + target
+    return {ControlKind.LIMIT: "", ControlKind.RATE: "rate:"}.get(kind, f"{kind} ") + target
 
 
 class Use(NamedTuple):

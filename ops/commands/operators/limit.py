@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....store.model.controls import ControlKind, check_target
 from ....store.model.rates import Rate
-from ....store.operations.controls import limit, rate
+from ....store.operations.controls import limit, queue_limit, rate
 from ....store.operations.tools import published
 from ...errors import Usage
 from ...health import controls
@@ -22,6 +22,8 @@ from ...views import render
 
 if TYPE_CHECKING:
     from ....store.connections.connection import Connection
+    from ....store.model.controls import Setting
+    from ....store.operations.operation import Invocation
     from ...options.parser import Subparsers
 
 LIMIT = """
@@ -30,6 +32,7 @@ toolonce limit tool:pay 5 --reason 'the bank asks for it'
 toolonce limit 'tenant:*' 16                       of each tenant that has no limit of its own
 toolonce limit tenant:acme 4
 toolonce limit tool:pay --clear                    the code's number counts again
+toolonce limit tenant:acme 500 --queued            refuse new calls while so many wait; also queue:NAME and 'tenant:*'
 """
 RATE = """
 toolonce rate                                      all rates: what counts, who has set it, what the code says
@@ -47,6 +50,11 @@ def add_parser(subparsers: Subparsers) -> None:
     _add_options(
         limits, "NUMBER", "tool:NAME, tenant:NAME, or tenant:* for each other tenant",
         "most calls at once over all workers; it wins over the code's concurrency=, also over later deployments",
+    )  # fmt: skip
+    limits.add_argument(
+        "--queued", action="store_true",
+        help="the number is of calls that wait, of queue:NAME, tenant:NAME or tenant:*; beyond it new ones are "
+        "refused. It wins over the queue limits that harnesses have",
     )  # fmt: skip
     add_json(limits, f"{{limits: {ROW}}}")
     limits.set_defaults(kind=ControlKind.LIMIT)
@@ -77,20 +85,28 @@ def _rate(text: str) -> Rate:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+_CHANGES: dict[ControlKind, Callable[..., Invocation[Setting | None]]] = {
+    ControlKind.LIMIT: limit,
+    ControlKind.QUEUE_LIMIT: queue_limit,
+    ControlKind.RATE: rate,
+}
+
+
 def run(args: argparse.Namespace) -> int:
-    kind: ControlKind = args.kind
+    kind: ControlKind = ControlKind.QUEUE_LIMIT if getattr(args, "queued", False) else args.kind
+    kinds = [kind, ControlKind.QUEUE_LIMIT] if kind is ControlKind.LIMIT else [kind]
     _check(args, kind)
     with open_store(args) as connection:
         if args.clear or args.value is not None:
             _set(connection, args, kind)
-        rows = [row for row in read_controls(connection, [kind]) if args.target in (None, row.target)]
+        rows = [row for row in read_controls(connection, kinds) if args.target in (None, row.target)]
         now = server_now(connection)
     _show(rows, args, now, f"no {kind}{f' of {args.target}' if args.target else ''} in {connection.place}")
     return 0
 
 
 def _set(connection: Connection, args: argparse.Namespace, kind: ControlKind) -> None:
-    change = limit if kind is ControlKind.LIMIT else rate
+    change = _CHANGES[kind]
     connection.run(change(connection.space, args.target, args.value, actor.actor_of(args)))
     sort, _, name = args.target.partition(":")
     if not args.clear and sort == "tool" and name not in connection.run(published(connection.space)).tools:
@@ -107,7 +123,8 @@ def _show(rows: list[ControlRow], args: argparse.Namespace, now: int, none: str)
 
 
 def _check(args: argparse.Namespace, kind: ControlKind) -> None:
-    example = f"toolonce {kind} tool:pay"
+    queued = kind is ControlKind.QUEUE_LIMIT
+    example = "toolonce limit --queued tenant:acme" if queued else f"toolonce {kind} tool:pay"
     if args.target is not None:
         try:
             check_target(kind, args.target)
@@ -116,5 +133,5 @@ def _check(args: argparse.Namespace, kind: ControlKind) -> None:
     if args.clear and (args.target is None or args.value is not None):
         raise Usage(f"--clear takes a target and nothing else, for example: {example} --clear")
     if args.reason and args.value is None and not args.clear:
-        value = "5" if kind is ControlKind.LIMIT else "100/min"
+        value = "100/min" if kind is ControlKind.RATE else "5"
         raise Usage(f"--reason is for a {kind} that is set, for example: {example} {value} --reason R")
