@@ -68,6 +68,12 @@ class Trial:
     history: list[str] = field(default_factory=list)
     _go_on: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
+    @property
+    def keeps_unique_key(self) -> bool:
+        """With ``unique_by``: whether no call with the same values may run any more; not if this had no effect."""
+        without = self.failure and (self.failure.effect == "none" or self.failure.code == "did_not_happen")
+        return self.state is not State.REFUSED and not (self.state is State.FAILED and without)
+
     def approve(self) -> Trial:
         """Approve a call that is held for approval, and run it until it rests."""
         if self.state is not State.HELD:

@@ -67,7 +67,7 @@ function following()
   end
 
   -- Bring the followers of a key to where its call stands, from a place on: a bounded number; `follow` does the rest.
-  -- Returns how many.
+  -- Returns how many, and the bytes that were copied.
   local function advance(key, from)
     local first = holder_of(key)
     local state = first and fields(first, 'state')[1]
@@ -89,7 +89,7 @@ function following()
     else
       redis.call('ZREM', root .. 'unique_unfinished', key)
     end
-    return told
+    return told, bytes
   end
 
   local function advance_followers(key)

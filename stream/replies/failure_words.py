@@ -131,6 +131,14 @@ _TRIED: dict[State, tuple[str, str]] = {
     ),
 }
 
+# The same, where an equal call came before: this one waited for the result of that one, which goes on.
+_FOLLOWED = (
+    "{tool} was called before with the same arguments. That call stands; this one was ended while it waited for its "
+    "result, and was not executed itself.",
+    "Do not say that it succeeded, and do not say that nothing was done: look at the result of the earlier call. "
+    "Do not call it again unless you are asked to.",
+)
+
 # The same, where the attempt was lost together with its record when the store lost writes.
 _MAY_HAVE_RUN = "It may have run before: records of that time were lost."
 
@@ -140,6 +148,8 @@ def failure_words(outcome: Outcome, code: str) -> tuple[str, str]:
     state = outcome.state if isinstance(outcome.state, State) else State.REFUSED
     if state is State.FAILED and outcome.nothing_ran:
         return _UNTOUCHED.get(code, _UNTOUCHED_ELSE)
+    if "follows" in outcome.marks and state in _TRIED:
+        return _FOLLOWED
     if outcome.was_tried and outcome.attempt > 0:
         return _TRIED[state]
     if state is State.FAILED and (first := outcome.marks.get("first_state")) in _TRIED:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from tests.support.processes.command_line import CommandLine
+from tests.support.store.scene import spec
 from tests.support.stream.inbox import Inbox
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import purge
 from toolonce.store.operations.runs import interrupt
+from toolonce.store.operations.tools import publish
 
 JSON_TEXTS = ("result", "error", "marks")
 ONLY_ASKED = {"turn", "idempotency_key", "replayed", "attempt"}
@@ -80,4 +82,26 @@ def test_a_call_that_was_forgotten_stopped_lost_or_resolved_is_told_alike_by_pyt
         True,
         1,
     )
+    assert told == [{name: it for name, it in one.items() if name not in ONLY_ASKED} for one in outcomes]
+
+
+def test_a_call_that_follows_another_one_is_told_alike_by_python_and_the_inbox(box: Inbox) -> None:
+    scene = box.bench.scene
+    scene.run(publish(scene.space, [spec("bill", unique_by=("n",), schema={"required": ["n"]})]))
+    calls = [{"name": "bill", "arguments": {"n": 1, "x": number // 2}, "id": f"c{number}"} for number in range(4)]
+    entry = box.add(scope="talk", turn="1", calls=calls)
+    box.step()  # type: ignore[attr-defined]
+    scene.settle(scene.take(), {"id": 7})
+    later = box.add(scope="talk", turn="2", calls=calls[:1])
+    box.step()  # type: ignore[attr-defined]
+
+    client = box.bench.another_client("acme/talk")
+    outcomes = [outcome.to_json() for turn in "12" for outcome in client.batch(turn).outcomes]
+    told = [*sorted((read(answer) for answer in box.answers(entry)[1:]), key=lambda answer: answer["position"])]
+    told += [read(answer) for answer in box.answers(later)[1:]]
+
+    assert [outcome["state"] for outcome in outcomes] == ["succeeded", "succeeded", "refused", "refused", "succeeded"]
+    assert [outcome["replayed"] for outcome in outcomes] == [False, True, False, False, True]
+    assert outcomes[1]["marks"] == {"follows": outcomes[0]["call"]}
+    assert outcomes[2]["error"]["details"]["first"]["call"] == outcomes[0]["call"]
     assert told == [{name: it for name, it in one.items() if name not in ONLY_ASKED} for one in outcomes]

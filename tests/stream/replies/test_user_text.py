@@ -66,6 +66,13 @@ def test_a_call_that_was_entered_is_never_said_to_have_done_nothing(state: State
         (outcome(State.EXPIRED), MessageCode.CALL_EXPIRED),
         (outcome(State.HELD, marks={"reason": "approval"}), MessageCode.CALL_NEEDS_APPROVAL),
         (outcome(State.HELD, marks={"reason": "order"}), MessageCode.CALL_WAITING),
+        (outcome(State.HELD, marks={"reason": "duplicate"}), MessageCode.CALL_NEEDS_APPROVAL),
+        (outcome(State.HELD, marks={"reason": "duplicate", "follows": "k"}), MessageCode.CALL_WAITING),
+        (
+            outcome(State.HELD, marks={"reason": "duplicate", "follows": "k", "first_state": "unknown"}),
+            MessageCode.CALL_UNKNOWN,
+        ),
+        (outcome(State.REFUSED, "unique_taken"), MessageCode.CALL_REFUSED),
         (outcome(State.SUCCEEDED, conflict=True), MessageCode.CALL_CONFLICT),
         (outcome(None, "invalid_arguments"), MessageCode.CALL_INVALID),
         (outcome(None), MessageCode.CALL_WAITING),

@@ -161,3 +161,23 @@ def test_it_says_whether_the_last_call_of_a_turn_starts_before_its_deadline_at_i
 
     assert "the last may wait 360 s, past its deadline of 300 s" in slow.findings[0].text
     assert not fast.is_risky
+
+
+def test_it_says_what_a_unique_key_means() -> None:
+    tools = Registry()
+
+    @tools.tool(unique_by="order", unique_in="tenant", unique_for="1h")
+    def bill(order: int) -> None: ...
+
+    @tools.tool(effect="read", unique_by="order")
+    def look(order: int) -> None: ...
+
+    said = {
+        finding.tool: finding.text
+        for verdict in audit(tools)
+        for finding in verdict.findings
+        if "order" in finding.text
+    }
+    assert said["bill"].endswith("a failed call keeps it, but for ToolError(effect='none')")
+    assert "one effect for each order of a tenant, for 3600 s" in said["bill"]
+    assert "with an old result" in said["look"]

@@ -8,7 +8,7 @@ import pytest
 
 from toolonce.ops.examples import sql_recipe as recipe
 from toolonce.store.model.states import State
-from toolonce.worker import Call, NotStarted, Registry
+from toolonce.worker import Call, DidNotHappen, NotStarted, Registry, ToolError
 from toolonce.worker.testing import Fault, call_for, try_out
 
 INVOICE = {"customer": "acme", "cents": 990}
@@ -141,3 +141,30 @@ def test_a_direct_call_of_a_tool_gives_its_context_and_is_refused_without() -> N
     assert call_for(pay).attempt == 1
     with pytest.raises(TypeError, match="call"):
         pay(5)  # type: ignore[call-arg]
+
+
+def test_it_says_whether_the_unique_key_stays_taken() -> None:
+    tools = Registry()
+
+    @tools.tool(unique_by="order")
+    def bill(order: int) -> str:
+        if order == 1:
+            raise ToolError("no such account", effect="none")
+        if order == 2:
+            raise ToolError("no receipt")
+        if order == 3:
+            raise ConnectionResetError
+        return "billed"
+
+    @tools.tool(unique_by="order")
+    def look_first(order: int) -> str:
+        raise ConnectionResetError
+
+    @look_first.reconcile
+    def found(order: int) -> str:
+        raise DidNotHappen
+
+    kept = [try_out(bill, {"order": order}).keeps_unique_key for order in range(4)]
+    assert kept == [True, False, True, True]
+    assert not try_out(bill, {"order": "x"}).keeps_unique_key
+    assert not try_out(look_first, {"order": 1}).keeps_unique_key
