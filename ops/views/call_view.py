@@ -44,6 +44,8 @@ def as_json(found: Record) -> dict[str, Any]:
         view["waits_for"], view["waits_for_state"] = found.waits_for
     if found.fields.waits and not parked_by(found.fields.waits):
         view["limited_by"] = found.fields.waits
+    if _deadline_stands_still(found):
+        view["deadline_left_ms"] = fields.deadline_left
     if found.state is State.UNKNOWN:
         view["reconcile"] = {"asked": fields.asked, "heard": fields.heard}
     view["cancel_requested"] = fields.cancel_requested
@@ -148,9 +150,15 @@ def standing(found: Record) -> str:
         words.append(f"parked by the pause of {target}")
     elif found.fields.waits:
         words.append(f"limited by {found.fields.waits}")
+    if _deadline_stands_still(found):
+        words.append(f"its deadline stands still with {age(found.fields.deadline_left)} left")
     if found.waits_for:
         words.append(f"behind {found.waits_for[0][:12]} ({found.waits_for[1]})")
     return ", ".join(words)
+
+
+def _deadline_stands_still(found: Record) -> bool:
+    return not found.state.is_settled and found.fields.deadline_left > 0 and found.fields.deadline_at is None
 
 
 def move_of(event: dict[str, Any]) -> str:

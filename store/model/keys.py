@@ -149,6 +149,10 @@ class Namespace:
         """The sorted set of the calls that something is due for, by when."""
         return f"{self.root}{what}"
 
+    def pushed(self, queue: str) -> str:
+        """The sorted set of the calls with a pointer in this queue."""
+        return f"{self.root}pushed:{queue}"
+
     @property
     def counts(self) -> str:
         """The hash of the counters."""

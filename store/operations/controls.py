@@ -111,7 +111,7 @@ def paused_calls(space: Namespace, targets: Sequence[str]) -> Query[dict[str, Pa
     def counter(target: str) -> tuple[str, ...]:
         sort, _, name = target.partition(":")
         if sort == "queue":
-            return ("LLEN", space.queue_key(name))
+            return ("ZCARD", space.pushed(name))
         return (
             ("HGET", space.counts, f"tool:queued:{name}") if sort == "tool" else ("HGET", space.queued_by_tenant, name)
         )

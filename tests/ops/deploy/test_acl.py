@@ -165,7 +165,7 @@ def _operators_work() -> dict[str, list[str]]:
         "calls": ["calls"], "stats": ["stats"], "workers": ["workers"], "doctor": ["doctor"], "recover": ["recover"],
         "tail": ["tail", "--for", "0s"], "replay": ["replay", "--since", "1h"], "aborted": ["aborted"],
         "metrics": ["metrics", "--once"], "tools": ["tools", "list"], "limit": ["limit", "tool:pay", "5"],
-        "rate": ["rate", "tool:pay", "100/min"],
+        "rate": ["rate", "tool:pay", "100/min"], "pause": ["pause", "tool:pay"], "resume": ["resume", "tool:pay"],
         "accept": ["recover", "--accept-loss", "--reason", "r", "--yes"],
         "purge": ["purge", "--state", "succeeded", "--yes"],
     }  # fmt: skip

@@ -110,6 +110,9 @@ def test_calls_that_wait_for_a_resume_are_counted_whether_they_are_parked_or_not
     assert counted(scene, target) == (3, 0)
     scene.claim(scene.pop() or "")
     assert counted(scene, target) == (3, 1)
+    scene.store.advance(spec().deadline_ms)
+    assert scene.tick()["parked"] == 2
+    assert counted(scene, target) == (3, 3), "the pointers of the two still lie in the queue"
 
 
 # Deadlines.

@@ -96,8 +96,10 @@ def test_a_call_says_that_it_is_paused_by_whom_and_what_to_do(parked: str, toolo
     assert "limited_by" not in view
     assert [(one["target"], one["by"]) for one in view["paused_by"]] == [("tool:pay", "ann")]
     assert view["next"][0] == "toolonce resume tool:pay"
+    assert 0 < view["deadline_left_ms"] <= spec().deadline_ms
+    assert "deadline_at" not in view
     said = toolonce("call", parked).out
-    assert "parked by the pause of tool:pay" in said
+    assert "parked by the pause of tool:pay, its deadline stands still with " in said
     assert "tool:pay, paused 0s ago by ann: the bank is down" in said
 
 
