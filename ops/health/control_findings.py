@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from ...store.model.controls import ControlKind
 from ...store.operations.recovery import DAY_MS
@@ -48,7 +49,7 @@ def of_the_controls(snapshot: HealthSnapshot) -> Iterator[Finding]:
             continue
         sort, _, name = row.target.partition(":")
         is_of_queue = row.kind is ControlKind.QUEUE_LIMIT
-        clear = f"toolonce {'limit --queued' if is_of_queue else row.kind} {row.target} --clear"
+        clear = f"toolonce {'limit --queued' if is_of_queue else row.kind} {quote(row.target)} --clear"
         if sort == "tool" and name not in known:
             yield Finding(
                 "set_for_no_tool", Severity.WARNING,

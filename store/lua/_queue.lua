@@ -40,7 +40,7 @@ local function park(call, queue, limit, place)
   redis.call('ZREM', root .. 'delayed', call)
   redis.call('ZREM', before, call)
   redis.call('ZADD', root .. 'waiting:' .. limit, whole(tonumber(place)), call)
-  redis.call('SADD', saturated(limit), limit)
+  redis.call('SADD', root .. (string.sub(limit, 1, 5) == 'rate:' and 'saturated_rates' or 'saturated_limits'), limit)
   redis.call('HSET', record_of(call), 'waits', limit)
   if got[2] then
     redis.call('HDEL', record_of(call), 'woken')

@@ -28,7 +28,7 @@ local function in_force(limit)
   local target = string.sub(limit, #RATE + 1)
   local set = redis.call('HMGET', CONTROLS, 'rate ' .. target, 'code rate ' .. target, 'limit ' .. target,
     'code limit ' .. target)
-  return read_rate(set[1] or set[2]), setting_of(set[3] or set[4])
+  return read_rate(set[1] or set[2]), tonumber(string.match(set[3] or set[4] or '', '^%d+'))
 end
 
 -- The bucket as it counts now. A moment that no start by this clock can have set, since the clock went back or the rate
@@ -77,8 +77,8 @@ local function wake_for_starts(limit, most)
   if not rate then
     return wake_waiting(limit, most)
   end
-  local free = math.min(starts_left(bucket_of(limit, rate), rate), room_under(cap, string.sub(limit, #RATE + 1)))
-    - woken_for(limit)
+  local room = cap and cap - redis.call('SCARD', root .. 'slots:' .. string.sub(limit, #RATE + 1)) or math.huge
+  local free = math.min(starts_left(bucket_of(limit, rate), rate), room) - woken_for(limit)
   local woken = free > 0 and wake_waiting(limit, math.min(free, most)) or 0
   return woken, redis.call('EXISTS', root .. 'waiting:' .. limit) == 1 and time_to_start(limit, rate) or nil
 end

@@ -40,11 +40,6 @@ local function controls_for(limits, queue)
   return set
 end
 
--- Where a sweep finds what calls wait for. Rates have a set of their own, since each of them is looked at each time.
-local function saturated(limit)
-  return root .. (string.sub(limit, 1, 5) == 'rate:' and 'saturated_rates' or 'saturated_limits')
-end
-
 -- Wake the calls that have waited longest for a slot of this limit; returns how many there were.
 local function wake_waiting(limit, most)
   local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit, most)
@@ -61,7 +56,7 @@ local function wake_waiting(limit, most)
     end
   end
   if redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 then
-    redis.call('SREM', saturated(limit), limit)
+    redis.call('SREM', root .. (string.sub(limit, 1, 5) == 'rate:' and 'saturated_rates' or 'saturated_limits'), limit)
   end
   return #first / 2
 end

@@ -28,6 +28,8 @@ _LOG = logging.getLogger("toolonce.worker")
 _SLOWEST_S, _FASTEST_MS = 2.0, 10
 _RETENTION_EVERY_S = 60.0
 _ADOPTED_AGAIN_MS = 200
+_USUAL = {"suspected", "available", "woken"}
+"""Counts that are no news: what waits for a rate is woken all the time."""
 _REPEATS = 20
 """Steps of one kind in a row while there is more; then the others get their turn."""
 _BACKLOG_MS = 100
@@ -187,8 +189,6 @@ def _read(answer: Any) -> tuple[StepResult, int | None]:
 
 
 def _report(step_result: StepResult) -> None:
-    done = {
-        word: count for word, count in step_result.counts.items() if count and word not in {"suspected", "available"}
-    }
+    done = {word: count for word, count in step_result.counts.items() if count and word not in _USUAL}
     if done:
         _LOG.info("recovery: %s", ", ".join(f"{count} {word}" for word, count in done.items()))
