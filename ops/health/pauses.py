@@ -46,7 +46,7 @@ def read_pauses(connection: Connection, targets: Iterable[str] = ()) -> tuple[Pa
 def told(setting: Setting, now: int) -> str:
     """A pause in one line: since when it lasts, by whom and why. `now` is ms of Redis time."""
     reason = f": {setting.reason}" if setting.reason else ""
-    return f"paused {age(now - _since(setting))} ago by {setting.by}{reason}"
+    return f"paused for {age(now - _since(setting))} by {setting.by}{reason}"
 
 
 def _since(setting: Setting) -> int:

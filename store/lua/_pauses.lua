@@ -66,8 +66,21 @@ local function prolong_deadline(call, set)
   return true
 end
 
-local function bring_one_back(call)
+-- The line that a call's history gets when it comes back: who has ended the pause, and who had begun it. Events are none
+-- of it: many calls come back at once, and would push all others out of the stream.
+local function resumed(name, stored)
+  local about = stored and cjson.decode(string.match(stored, ' (.*)$')) or { by = 'recovery' }
+  local seconds = about.since and math.floor((about.at - about.since) / 1000) or 0
+  local why = about.reason and about.reason ~= '' and about.reason .. '; ' or ''
+  return cjson.encode({ at = now, op = 'resume', actor = about.by, reason = why .. string.sub(name, 7)
+    .. ' was paused for ' .. seconds .. ' s by ' .. (about.paused_by or '?') })
+end
+
+local function bring_one_back(call, line)
   local got = fields(call, 'queue', 'ikey', 'not_before')
+  if redis.call('RPUSH', root .. 'history:' .. call, line) > HISTORY_KEPT then
+    redis.call('LPOP', root .. 'history:' .. call)
+  end
   redis.call('HDEL', record_of(call), 'waits')
   redis.call('HSET', record_of(call), 'reason', '', 'unpaused_at', whole(now))
   start_deadline(call)
@@ -80,15 +93,17 @@ end
 
 -- Bring the oldest parked calls back behind those in line, unless the pause lasts. Returns how many there were.
 local function bring_back(name, most)
-  if setting_of(redis.call('HGET', CONTROLS, name)) == 'on' then
+  local stored = redis.call('HGET', CONTROLS, name)
+  if setting_of(stored) == 'on' then
     return 0
   end
+  local line = resumed(name, stored)
   local waiting = root .. 'waiting:' .. name
   local oldest = redis.call('ZRANGE', waiting, 0, most - 1)
   for _, call in ipairs(oldest) do
     redis.call('ZREM', waiting, call)
     if redis.call('EXISTS', record_of(call)) == 1 then
-      bring_one_back(call)
+      bring_one_back(call, line)
     end
   end
   if redis.call('EXISTS', waiting) == 0 then

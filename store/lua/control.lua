@@ -37,7 +37,7 @@ end
 local about = { by = actor, reason = reason, at = now }
 if kind == 'pause' then
   about.since = was == 'on' and known.since or now
-  about.earlier = known.earlier
+  about.earlier, about.paused_by = known.earlier, value == 'off' and known.by or nil
   if value == 'on' and was == 'off' then
     about.earlier = about.earlier or {}
     table.insert(about.earlier, { known.since, known.at })

@@ -56,6 +56,18 @@ def test_what_a_pause_does_not_name_runs_on(scene: Scene, target: str) -> None:
     assert ran(scene) == [call]
 
 
+def test_the_history_of_a_call_tells_who_paused_it_for_how_long_and_who_resumed_it(scene: Scene) -> None:
+    scene.run(pause(scene.space, "tool:pay", Actor("ann", "the bank is down")))
+    call = scene.submit()
+    assert ran(scene) == []
+    scene.store.advance(90_000)
+    scene.run(resume(scene.space, "tool:pay", Actor("bob", "it is up")))
+    scene.tick()
+    line = scene.record(call).history[-1]
+    assert (line["op"], line["actor"]) == ("resume", "bob")
+    assert line["reason"] == "it is up; tool:pay was paused for 90 s by ann"
+
+
 def test_a_running_call_goes_on_and_its_next_attempt_is_parked_when_it_is_due(scene: Scene) -> None:
     run = scene.start(of=spec("look", "read", max_attempts=3))
     scene.pause("tool:look")

@@ -42,7 +42,7 @@ def test_a_pause_is_set_shown_and_ended(scene: LiveScene, toolonce: CommandLine)
 
     said = toolonce("resume", "tool:pay", "queue:billing", "tenant:acme")
     assert (said.code, said.out) == (0, "")
-    assert "tool:pay goes on: it was paused 0s ago by ann: the bank is down; 0 calls wait" in said.err
+    assert "tool:pay goes on: it was paused for 0s by ann: the bank is down; 0 calls wait" in said.err
     assert toolonce("pause", "--json").json == {"pauses": []}
 
 
@@ -100,7 +100,7 @@ def test_a_call_says_that_it_is_paused_by_whom_and_what_to_do(parked: str, toolo
     assert "deadline_at" not in view
     said = toolonce("call", parked).out
     assert "parked by the pause of tool:pay, its deadline stands still with " in said
-    assert "tool:pay, paused 0s ago by ann: the bank is down" in said
+    assert "tool:pay, paused for 0s by ann: the bank is down" in said
 
 
 def test_calls_that_wait_for_a_resume_are_listed_whether_they_are_parked_or_not(
