@@ -7,7 +7,7 @@
 --           a pause also tenant:<name> and queue:<name>), value (most calls at once | most calls that wait | calls/ms |
 --           "on" or "off"; "" clears it), actor, reason
 -- RETURNS the setting that is stored now, "" for none
--- INVARIANT changes one setting, and the flag that there are queue limits at all, and walks through nothing: who waited
+-- INVARIANT changes one setting, and the flag that counts those of its kind, and walks through nothing: who waited
 --           goes on with the next sweep. Sent twice the first one stands, with its time. A lowered limit and a pause stop
 --           no running call; they only let no more in. A pause that is over stays as "off", with its beginning and its
 --           end: deadlines are prolonged by it.
@@ -15,19 +15,23 @@ local EARLIER = 20 -- pauses that are remembered
 local kind, value, actor, reason = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 local name = kind .. ' ' .. ARGV[2]
 local before = redis.call('HGET', CONTROLS, name)
--- Admission looks for queue limits only where there are any: the flag counts them.
-local function count_queue_limits(by)
-  if redis.call('HINCRBY', root .. 'flags', 'queue_limits', by) <= 0 then
-    redis.call('HDEL', root .. 'flags', 'queue_limits')
+local was = setting_of(before)
+-- Queue limits and pauses are looked for only where there are any: two flags count them.
+local function counts(setting)
+  return kind == 'pause' and setting == 'on' or kind == 'queue-limit' and (setting or '') ~= ''
+end
+local function count_those_in_force()
+  local flag = kind == 'pause' and 'pauses' or 'queue_limits'
+  local by = (counts(value) and 1 or 0) - (counts(was) and 1 or 0)
+  if by ~= 0 and redis.call('HINCRBY', root .. 'flags', flag, by) <= 0 then
+    redis.call('HDEL', root .. 'flags', flag)
   end
 end
 if value == '' then
-  if redis.call('HDEL', CONTROLS, name) == 1 and kind == 'queue-limit' then
-    count_queue_limits(-1)
-  end
+  count_those_in_force()
+  redis.call('HDEL', CONTROLS, name)
   return ''
 end
-local was = setting_of(before)
 local known = was and cjson.decode(string.sub(before, #was + 2)) or {}
 if was == value and (value == 'off' or (known.by == actor and known.reason == reason)) then
   return before
@@ -47,9 +51,8 @@ if kind == 'pause' then
   end
 end
 local stored = value .. ' ' .. cjson.encode(about)
-if redis.call('HSET', CONTROLS, name, stored) == 1 and kind == 'queue-limit' then
-  count_queue_limits(1)
-end
+count_those_in_force()
+redis.call('HSET', CONTROLS, name, stored)
 if kind == 'limit' then
   count_anew()
 end

@@ -34,7 +34,7 @@ namespace lie in one slot of a cluster.
 <ns>:controls          hash    limits, rates, pauses: "<kind> <target>" of people (value, a space, JSON of who, when,
                        why), "code <kind> <target>" of the tools' code; uncounted: a limit is newer than calls that run
 <ns>:flags             hash    went_back..., loss_accepted..., clock_back..., full: since when (ms);
-                       rates_wait: calls wait for a rate; queue_limits: how many of them people have set
+                       rates_wait: calls wait for a rate; queue_limits, pauses: how many there are
 <ns>:counts, :tools, :newest   hash
 <ns>:marks             hash    removed_fence (highest of removed records), accepted_fence (up to it a loss is accepted),
                        clock (highest Redis time seen), server (its run id), cut_... (borders, after a step back)

@@ -173,18 +173,26 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
 def turn(space: Namespace, turn_key: str) -> Invocation[tuple[Outcome, ...]]:
     """The calls of a turn with what is known of each, in call order; empty where nothing was admitted.
 
-    Where the turn came in several submissions that count from 0 each, the order is that of the submissions, and the
+    The reason of a queued call is ``paused`` where its tool, tenant or queue is, whether it is parked yet or not. Where
+    the turn came in several submissions that count from 0 each, the order is that of the submissions, and the
     positions are places in it.
     """
 
     def read(reply: list[Any]) -> tuple[Outcome, ...]:
-        found = [(_moment(place), read_outcome(key.decode(), answer)) for key, place, answer in reply]
+        found = [
+            (_moment(place), _with_pause(read_outcome(key.decode(), answer), paused == 1))
+            for key, place, answer, paused in reply
+        ]
         if len({outcome.position for _, outcome in found}) == len(found):
             return tuple(sorted((outcome for _, outcome in found), key=lambda outcome: outcome.position))
         found.sort(key=lambda one: (one[0], one[1].position))
         return tuple([replace(outcome, position=place) for place, (_, outcome) in enumerate(found)])
 
     return invocation(space.root, TurnArgs(turn_key=turn_key), read)
+
+
+def _with_pause(outcome: Outcome, is_paused: bool) -> Outcome:
+    return replace(outcome, marks={**outcome.marks, "reason": "paused"}) if is_paused else outcome
 
 
 def _moment(place: bytes) -> int:

@@ -45,7 +45,7 @@ def test_pause_and_resume_take_the_same_few_commands_however_many_calls_are_park
     for step in steps:
         scene.store.run(step)  # so that the server knows the script
     scene.store.run(pause(scene.space, "tool:pay", ANN))
-    assert [commands_of(scene, step) for step in steps] == [5, 5]
+    assert [commands_of(scene, step) for step in steps] == [5, 7]
 
 
 def test_each_step_of_coming_back_takes_as_many_commands_as_the_one_before(real_store: ClockedStore) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.store.scene import LEASE_MS, Scene, spec
-from toolonce.store.model.controls import ControlKind, Setting
 from toolonce.store.model.errors import StoreFull
 from toolonce.store.model.states import State
-from toolonce.store.operations import recovery, runs
-from toolonce.store.operations.controls import Paused, controls, pause, paused_calls, paused_queues, resume
+from toolonce.store.operations import queries, recovery, runs
+from toolonce.store.operations.controls import Paused, pause, paused_calls, resume
 from toolonce.store.operations.operators import Actor
 from toolonce.store.operations.runs import NotRun, Run
 
@@ -321,6 +322,36 @@ def test_a_pause_tells_the_harness_why_its_call_waits(scene: Scene) -> None:
     assert told.marks == {}
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_turn_tells_that_its_queued_calls_are_paused_before_they_are_parked(scene: Scene, target: str) -> None:
+    turn = scene.turn(tenant="acme")
+    running = scene.start("r", tenant="acme")
+    scene.submit("a", tenant="acme")
+    scene.pause(target)
+
+    def reasons() -> dict[Any, Any]:
+        told = scene.run(queries.turn(scene.space, turn.key))
+        return {outcome.state: outcome.marks.get("reason") for outcome in told}
+
+    assert reasons() == {State.RUNNING: None, State.QUEUED: "paused"}
+    scene.resume(target)
+    assert reasons() == {State.RUNNING: None, State.QUEUED: None}
+    scene.settle(running, "done")
+
+
+def test_the_number_of_pauses_in_force_is_kept_however_often_each_is_said(scene: Scene) -> None:
+    def flag() -> Any:
+        return scene.store.redis.hget(f"{scene.space.root}flags", "pauses")
+
+    for by in (ANN, ANN, Actor("bob")):
+        scene.run(pause(scene.space, "tool:pay", by))
+    scene.run(pause(scene.space, "queue:mail", ANN))
+    assert flag() == "2"
+    for target in ("tool:pay", "tool:pay", "queue:mail", "tenant:never"):
+        scene.run(resume(scene.space, target, ANN))
+    assert flag() is None
+
+
 def test_parked_calls_are_counted_as_open_and_against_their_tenant(scene: Scene) -> None:
     scene.pause("tool:pay")
     for name in "abc":
@@ -330,45 +361,3 @@ def test_parked_calls_are_counted_as_open_and_against_their_tenant(scene: Scene)
     assert (stats.open, stats.balanced, stats.counts["tool:queued:pay"]) == (3, True, 3)
     with pytest.raises(StoreFull, match="tenant 'acme' has 3 queued calls"):
         scene.admit(scene.call("d"), turn=scene.turn(tenant="acme"), tenant_queue_limit=3)
-
-
-# The setting.
-
-
-def test_a_pause_says_by_whom_since_when_and_why_until_it_is_over(scene: Scene) -> None:
-    first = scene.run(pause(scene.space, "tool:pay", ANN))
-    began = scene.store.now
-    assert first == Setting("on", ANN.actor, began, ANN.reason, began)
-    scene.store.advance(5_000)
-    assert scene.run(pause(scene.space, "tool:pay", ANN)) == first
-    again = scene.run(pause(scene.space, "tool:pay", Actor("bob", "still down")))
-    assert again == Setting("on", "bob", began + 5_000, "still down", began)
-    said = scene.store.run(controls(scene.space))
-    assert said.people == {(ControlKind.PAUSE, "tool:pay"): again}
-    assert said.pauses_of("pay", "acme", "default") == {"tool:pay": again}
-    assert said.pauses_of("look", "acme", "default") == {}
-    scene.store.advance(5_000)
-    over = scene.run(resume(scene.space, "tool:pay", ANN))
-    assert over == Setting("off", ANN.actor, began + 10_000, ANN.reason, began)
-    scene.store.advance(5_000)
-    assert scene.run(resume(scene.space, "tool:pay", Actor("bob", "me too"))) == over, "the first one stands"
-    assert scene.store.run(controls(scene.space)).people == {}
-
-
-def test_what_was_never_paused_can_be_resumed_and_leaves_nothing(scene: Scene) -> None:
-    assert scene.run(resume(scene.space, "tool:pay", ANN)) is None
-    assert not scene.store.redis.exists(scene.space.controls)
-
-
-@pytest.mark.parametrize("target", ["pay", "tool:", "tool:*", "tenant:*", "queue:*", "scope:x", ""])
-def test_a_pause_of_something_that_has_none_is_refused(scene: Scene, target: str) -> None:
-    with pytest.raises(ValueError, match=r"a pause is for tool:NAME, queue:NAME, tenant:NAME$"):
-        pause(scene.space, target, ANN)
-
-
-def test_paused_queues_are_told_in_one_command(scene: Scene) -> None:
-    scene.pause("queue:mail", "queue:billing", "tool:default")
-    scene.resume("queue:billing")
-    asked = paused_queues(scene.space, ["default", "mail", "billing"])
-    assert scene.store.run(asked) == {"mail"}
-    assert len(asked.commands) == 1
