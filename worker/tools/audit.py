@@ -19,6 +19,7 @@ from .authorize import Rules
 from .registry import rules_of
 from .tool import Tool
 
+DAY_MS = 86_400_000
 DEFAULT_FANOUT = 10
 """Calls of one tool in one turn that models do ask for."""
 
@@ -140,7 +141,9 @@ def _unique(spec: ToolSpec) -> tuple[ToolFinding, ...]:
     members, unit = ", ".join(spec.unique_by), "a tenant" if spec.unique_in == "tenant" else "a scope"
     if spec.effect is Effect.READ:
         return (ToolFinding(spec.name, "note", f"only reads: unique_by answers the same {members} with an old result"),)
-    lasts = f"for {spec.unique_for_ms / 1000:g} s" if spec.unique_for_ms else "for as long as its mark is kept"
+    days, rest = divmod(spec.unique_for_ms, DAY_MS)
+    span = f"{spec.unique_for_ms / 1000:g} s" if rest else f"{days} days"
+    lasts = f"for {span} after it" if spec.unique_for_ms else "for as long as its mark is kept"
     text = f"one effect for each {members} of {unit}, {lasts}; a failed call keeps it, but for ToolError(effect='none')"
     return (ToolFinding(spec.name, "note", text),)
 

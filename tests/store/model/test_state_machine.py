@@ -204,6 +204,11 @@ class StoreMachine(RuleBasedStateMachine):
             self.send(pause(self.space, what, word), again)
             self.paused.add(what)
 
+    @rule(call=calls, again=st.booleans())
+    def purge(self, call: str, again: bool) -> None:
+        if self.send(recovery.purge(self.space, [call]), again) == ("forgotten",):
+            self.spoken.add(call)  # its result is kept no longer
+
     @rule(ms=st.sampled_from([1, LEASE_MS // 2, LEASE_MS + 1, 6 * LEASE_MS]))
     def time_passes(self, ms: int) -> None:
         self.scene.store.advance(ms)
@@ -266,7 +271,8 @@ class StoreMachine(RuleBasedStateMachine):
             if not mine.follows or mine.state not in (State.SUCCEEDED, State.FAILED):
                 continue
             first = self.scene.record(mine.follows)
-            if first.fields.settled_by and call not in self.followed:
+            is_forgotten = mine.forgotten or first.fields.forgotten
+            if first.fields.settled_by and call not in self.followed and not is_forgotten:
                 self.followed.add(call)
                 assert (mine.result, mine.attempt) == (first.fields.result, 0)
                 assert mine.state in (first.state, State.FAILED)

@@ -179,5 +179,5 @@ def test_it_says_what_a_unique_key_means() -> None:
         if "order" in finding.text
     }
     assert said["bill"].endswith("a failed call keeps it, but for ToolError(effect='none')")
-    assert "one effect for each order of a tenant, for 3600 s" in said["bill"]
+    assert "one effect for each order of a tenant, for 3600 s after it" in said["bill"]
     assert "with an old result" in said["look"]
