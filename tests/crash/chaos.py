@@ -1,5 +1,5 @@
-"""Chaos: harnesses submit calls of all kinds while workers and the server are killed at random; then the effects are
-counted, and every call that was admitted is asked for.
+"""Chaos: harnesses submit calls of all kinds while workers and the server are killed, and tools, a queue and a tenant
+are paused and resumed, at random; then the effects are counted, and every call that was admitted is asked for.
 
 `python -m tests.crash.chaos --seconds 120`. The last line is ``calls N, kills K, duplicates D, lost L, unknown U``; the
 exit code is 1 unless D and L are 0 and U is at most K times the slots of all workers.
@@ -16,10 +16,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.support.crash.ledger import CrashLedger
 from tests.support.crash.process_starter import ProcessStarter, StartedProcess
@@ -31,6 +32,9 @@ from toolonce.store.model.errors import StoreError
 from toolonce.store.model.outcomes import Outcome
 from toolonce.store.model.states import State
 from toolonce.store.operations import queries
+from toolonce.store.operations.controls import pause, resume
+from toolonce.store.operations.operation import Invocation
+from toolonce.store.operations.operators import Actor
 from toolonce.store.operations.queries import Stats
 from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.batch import Batch
@@ -47,6 +51,9 @@ SERVER_SHARE = 0.2
 """Of the kills; the others hit workers."""
 REPEATED_SHARE = 0.2
 """Of the turns; they are submitted again while they run."""
+PAUSED_SHARE = 0.3
+"""Of the kills; before each of those a person pauses or resumes something."""
+PAUSABLE = ("tool:mutating", "tool:begins", "tool:read", "queue:default", "tenant:tenant-0")
 REST_S = 60
 """How long the calls may take to come to rest once the killing has ended."""
 DIVIDED_S = (1.0, 4.0)
@@ -143,6 +150,7 @@ class Chaos:
         self._workers = [self._worker(place) for place in range(WORKERS)]
         with self._submitting():
             self._kill_until(time.monotonic() + seconds)
+            wait_until(self._resume_all, description="nothing is paused any more")
         with suppress(AssertionError):  # what does not come to rest is counted as lost
             wait_until(self._is_at_rest, REST_S)
         return self._count()
@@ -182,12 +190,26 @@ class Chaos:
         while time.monotonic() < end:
             self._ended.wait(self._random.uniform(*PAUSES_S))
             self._kills += 1
+            if self._random.random() < PAUSED_SHARE:
+                with suppress(StoreError):
+                    self._say(self._random.choice((pause, resume)), self._random.choice(PAUSABLE))
             if self._random.random() < SERVER_SHARE:
                 self._disturb()
             else:
                 place = self._random.randrange(WORKERS)
                 self._workers[place].kill9()
                 self._workers[place] = self._worker(place)
+
+    def _say(self, change: Callable[..., Invocation[Any]], target: str) -> None:
+        self._client.run(change(self._client.terms.space, target, Actor("chaos")))
+
+    def _resume_all(self) -> bool:
+        """True once all are resumed."""
+        with suppress(StoreError):
+            for target in PAUSABLE:
+                self._say(resume, target)
+            return True
+        return False
 
     def _disturb(self) -> None:
         """Kill the server; or divide the network for a while, and wait until it is whole."""
