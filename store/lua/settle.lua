@@ -1,72 +1,139 @@
 #!lua flags=allow-oom
--- settle: store how an attempt ended, under its fence. Also the late outcome of an attempt that was given up.
--- uses: ledger queue flow fence
+-- settle: store how an attempt ended, under its fence, and take the next call in the same step, where one is asked for.
+-- Also the late outcome of an attempt that was given up.
+-- uses: ledger queue record_fields fence (flow) (new_limits) claiming
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), state ("succeeded" | "failed" | "refused" | "unknown"), result,
---           error, marks, worker, raised (the exception; it, result, error and marks are JSON, "" where there is none)
--- RETURNS {"settled", state} | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a
--- week)
+--           error, marks, worker, raised (the exception; it, result, error and marks are JSON, "" where there is none),
+--           next[queue, token, slot (of the worker, its name), lease_ms, seen_fence, bar_mutating] (as for claim; one)
+-- RETURNS {"settled", state, nothing or the next call as {job id, fence, fields by record.RUN_FIELDS}, nothing or the
+--           ms until a call may start that was passed over for its rate}
+--         | {"late", state} (kept as evidence, nothing overwritten) | {"gone"} (likewise kept, a week)
 -- INVARIANT the first outcome stands; a worker whose fence has passed can add evidence and nothing else. The same
--- outcome again may change its marks (whether enough replicas have it), and writes, so that a WAIT behind it waits. The
--- rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
+--           outcome again may change its marks (whether enough replicas have it), and writes, so that a WAIT behind it
+--           waits. It gets the next call that it got before, under the same claim, or none once that call has ended.
+-- The rows of the state table that settle makes; the last one is the late success of a call that waits to run again.
 local ROWS = {
   ['running succeeded'] = true, ['running failed'] = true, ['running refused'] = true, ['running unknown'] = true,
   ['unknown succeeded'] = true, ['unknown failed'] = true,
   ['queued succeeded'] = true,
 }
 local GONE_KEPT_S = 7 * 86400
+local NEXT_KEPT_S = 3600 -- longer than a worker sends a settle again
+local MOST_PASSED_OVER = 3
 local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local me = ARGV[8] .. '/' .. token
 local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
-local from = got[1]
-local evidence = root .. 'evidence:' .. call
+local from, same = got[1], got[2] == fence and got[3] == token
+local evidence, exception = root .. 'evidence:' .. call, ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil
+
 local function keep_evidence()
   redis.call('RPUSH', evidence, cjson.encode({
     at = now, fence = fence, worker = ARGV[8], state = to, result = ARGV[5], error = ARGV[6] }))
   redis.call('LTRIM', evidence, -20, -1)
 end
 
-if not from then
+local function keep_of_a_call_that_is_gone()
   compare_attempt(call, fence, token)
   local last = redis.call('LINDEX', evidence, -1)
   if not last or cjson.decode(last).fence ~= fence then
     keep_evidence() -- for the person who has to settle it, once it is submitted again
     redis.call('EXPIRE', evidence, GONE_KEPT_S)
   end
+end
+
+local function keep_what_is_late()
+  if got[7] ~= me .. '/' .. to then
+    redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
+    keep_evidence()
+    note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to, exception = exception })
+  end
+end
+
+local function store_outcome()
+  local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5],
+    exception = exception }
+  if from ~= 'running' then
+    event.reason = 'late'
+  end
+  if to == 'unknown' then
+    redis.call('HSET', record_of(call), 'left', fence) -- the worker says so itself: its handler has ended
+  elseif to == 'refused' then
+    redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
+    rates().give_start_back(got[4])
+    flow().may_have_run(call)
+  end
+  flow().transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
+    'settled_at', whole(now) })
+end
+
+-- The next call that was taken with this word when it came before, as long as it runs under that claim.
+local function taken_before(mine)
+  local job, its = string.match(redis.call('GET', root .. 'next:' .. mine.slot) or '', '^(%S+) (%S+)$')
+  if its == mine.token then
+    return job, take_run(job, mine)
+  end
+end
+
+-- The next pointer of the queue whose call can be run, popped and claimed in this step. None beyond the memory reserve,
+-- and none behind an entry that is no pointer: the worker's usual way deals with those.
+local function take_next(mine)
+  if redis.call('HEXISTS', root .. 'flags', 'full') == 1 then
+    return
+  end
+  local list, due = queue_key(mine.queue), nil
+  for _ = 1, MOST_PASSED_OVER do
+    local job = redis.call('LPOP', list)
+    if not job then
+      return nil, nil, due
+    elseif #job ~= 65 or not string.find(job, '^%x+%-%x+$') then
+      redis.call('LPUSH', list, job)
+      return nil, nil, due
+    end
+    local run = take_run(job, mine)
+    if run[1] == 'run' then
+      redis.call('SET', root .. 'next:' .. mine.slot, job .. ' ' .. mine.token, 'EX', NEXT_KEPT_S)
+      return job, run, due
+    end
+    due = run[3] and run[3] >= 0 and run[3] or due
+  end
+  return nil, nil, due
+end
+
+local function settled(state, is_repeat)
+  local queue, its_token, slot, lease, seen, bars_mutating = unpack(ARGV, 10)
+  if not queue then
+    return { 'settled', state }
+  end
+  local mine = { queue = queue, token = its_token, slot = slot, worker = ARGV[8], lease = tonumber(lease),
+    seen = tonumber(seen), bars_mutating = bars_mutating == '1' }
+  local job, run, due
+  if is_repeat then
+    job, run = taken_before(mine)
+  end
+  if not job then
+    job, run, due = take_next(mine)
+  end
+  return { 'settled', state, job and run[1] == 'run' and { job, run[2], run[3] }, due }
+end
+
+if not from then
+  keep_of_a_call_that_is_gone()
   return { 'gone' }
 end
-local me = ARGV[8] .. '/' .. token
-local same = got[2] == fence and got[3] == token
 if same and from == to and (got[6] == me or to == 'unknown') then
   redis.call('HSET', record_of(call), 'marks', ARGV[7])
   if to == 'unknown' then
     redis.call('HSET', record_of(call), 'left', fence) -- given up before, its handler has ended now
   end
-  return { 'settled', from }
+  return settled(from, true)
 end
 if not same then
   compare_attempt(call, fence, token)
 end
 if not (same and ROWS[from .. ' ' .. to]) then
-  if got[7] ~= me .. '/' .. to then
-    redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
-    keep_evidence()
-    note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to,
-      exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil })
-  end
+  keep_what_is_late()
   return { 'late', from }
 end
-local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5],
-  exception = ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil }
-if from ~= 'running' then
-  event.reason = 'late'
-end
-if to == 'unknown' then
-  redis.call('HSET', record_of(call), 'left', fence) -- the worker says so itself: its handler has ended
-elseif to == 'refused' then
-  redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
-  rates().give_start_back(got[4])
-  may_have_run(call)
-end
-transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
-  'settled_at', whole(now) })
-return { 'settled', to }
+store_outcome()
+return settled(to, false)

@@ -13,6 +13,7 @@ namespace lie in one slot of a cluster.
 <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing
 <ns>:pointer_scan      hash    queue -> border and time of the last scan for lost pointers
 <ns>:delayed, :deadlines, :approvals   zset   calls by the time that is due (ms)
+<ns>:next:<slot>       string  job and token of the call that a worker's slot got with the end of another; for an hour
 <ns>:reconcile:<tool>   zset    unknown calls by the time of the next reconcile
 <ns>:slots:<limit>     set     calls that hold a slot of a limit; limit = tool:<name> or tenant:<name>
 <ns>:waiting:<limit>   zset    calls that wait for one, by their old place in the queue; for the limit

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..model.record import ToldRun
 from ..model.specs import Effect
 from .pointers import call_of
+from .script_arguments import repeated
 
+_FORGETTABLE = "~"
 _EFFECTS = {effect.value: effect for effect in Effect}
 
 
@@ -27,7 +30,30 @@ class Delivery:
     @property
     def forgettable(self) -> Delivery:
         """The same arrival, claimed while too few replicas answer: that a failover forgets its claim proves nothing."""
-        return replace(self, token=f"{self.token}~")
+        return replace(self, token=f"{self.token}{_FORGETTABLE}")
+
+
+@dataclass(frozen=True, slots=True)
+class NextClaim:
+    """The wish to take the next call of a queue together with the end of the call before.
+
+    Attributes:
+        token: new for each wish, as that of a delivery.
+        slot: the name of the slot that asks, unique among all workers; it asks for one call at a time.
+        seen_fence, bar_mutating: as for `runs.claim`.
+    """
+
+    queue: str
+    token: str
+    slot: str
+    lease_ms: int
+    seen_fence: int = 0
+    bar_mutating: bool = False
+
+    @property
+    def barred(self) -> NextClaim:
+        """The same wish while too few replicas answer: for no mutating call, and forgettable as `Delivery` has it."""
+        return replace(self, token=f"{self.token}{_FORGETTABLE}", bar_mutating=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +112,11 @@ class Run:
     ran_before: bool = False
     not_started: int = 0
 
+    @property
+    def is_forgettable(self) -> bool:
+        """Claimed while too few replicas answered."""
+        return self.token.endswith(_FORGETTABLE)
+
 
 def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
     """A run from the fields that a worker is told, in the order of `ToldRun`."""
@@ -119,3 +150,17 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         ran_before=told.ran_before == "1",
         not_started=int(told.not_started or 0),
     )
+
+
+@repeated
+class AttemptArgs(NamedTuple):
+    """Which attempt speaks. Not by its fence alone: a server that has lost writes gives fences out a second time."""
+
+    call: str
+    fence: int
+    token: str
+
+
+def attempt_of(run: Run) -> AttemptArgs:
+    """The attempt that this run is."""
+    return AttemptArgs(call=run.call, fence=run.fence, token=run.token)

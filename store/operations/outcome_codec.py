@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..model.errors import CorruptRecord
@@ -138,6 +138,11 @@ def _forgotten(stored: str) -> dict[str, Any]:
 def read_failure(stored: str | None) -> Failure | None:
     """The stored failure, if there is one."""
     return Failure.of(_json(stored))
+
+
+def raised_json(raised: Mapping[str, Any] | None) -> str:
+    """The exception that ended an attempt, as the scripts take it; "" for none."""
+    return json.dumps(raised) if raised else ""
 
 
 def failure_json(failure: Failure | None) -> str:

@@ -1,4 +1,4 @@
-"""The operations of a worker on a call: claim, renew, declare, begin, settle, release, interrupt.
+"""The operations of a worker on a call: claim, renew, declare, begin, release, interrupt. (`settling`: settle.)
 
 Each function is one atomic script on Redis time. All but claim are accepted while state and fence still match, even
 past the lease; none can overwrite what a successor, or an operator, has written.
@@ -6,26 +6,27 @@ past the lease; none can overwrite what a successor, or an operator, has written
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from ..model.keys import Namespace
 from ..model.outcomes import Failure
-from ..model.states import State
+from .claimed_run import AttemptArgs as AttemptArgs
 from .claimed_run import Delivery as Delivery
+from .claimed_run import NextClaim as NextClaim
 from .claimed_run import NotRun as NotRun
 from .claimed_run import Run as Run
-from .claimed_run import read_run
+from .claimed_run import attempt_of, read_run
 from .operation import Invocation, invocation
-from .outcome_codec import failure_json
-from .script_arguments import Each, Flag, arguments_of, flag, repeated
+from .outcome_codec import failure_json, raised_json
+from .script_arguments import Each, Flag, arguments_of, flag
+from .settling import Ending as Ending
+from .settling import SettleAnswer as SettleAnswer
+from .settling import settle as settle
 
 
 @arguments_of("claim")
 class ClaimArgs(NamedTuple):
-    call: str
     job_id: str
     queue: str
     token: str
@@ -50,7 +51,6 @@ def claim(
     if lease_ms <= 0:
         raise ValueError(f"a lease of {lease_ms} ms protects nothing; use a positive number")
     args = ClaimArgs(
-        call=delivery.call,
         job_id=delivery.job_id,
         queue=delivery.queue,
         token=delivery.token,
@@ -70,19 +70,6 @@ def claim(
     return invocation(space.root, args, read)
 
 
-@repeated
-class AttemptArgs(NamedTuple):
-    """Which attempt speaks. Not by its fence alone: a server that has lost writes gives fences out a second time."""
-
-    call: str
-    fence: int
-    token: str
-
-
-def _who(run: Run) -> AttemptArgs:
-    return AttemptArgs(call=run.call, fence=run.fence, token=run.token)
-
-
 @arguments_of("renew")
 class RenewArgs(NamedTuple):
     lease_ms: int
@@ -92,7 +79,7 @@ class RenewArgs(NamedTuple):
 def renew(space: Namespace, runs: Sequence[Run], *, lease_ms: int) -> Invocation[tuple[str, ...]]:
     """Prolong the leases of these runs; per run ``kept``, ``cancel`` (kept, a stop was asked for) or
     ``lost``. Harmless when repeated."""
-    args = RenewArgs(lease_ms=lease_ms, attempts=[_who(run) for run in runs])
+    args = RenewArgs(lease_ms=lease_ms, attempts=[attempt_of(run) for run in runs])
     return invocation(space.root, args, lambda reply: tuple(word.decode() for word in reply))
 
 
@@ -105,7 +92,7 @@ class BeginArgs(NamedTuple):
 
 def begin(space: Namespace, run: Run) -> Invocation[str]:
     """Write that the effect may start from here on: ``begun``, ``cancel`` (nothing written) or ``lost``."""
-    return invocation(space.root, BeginArgs(*_who(run)), lambda reply: reply.decode())
+    return invocation(space.root, BeginArgs(*attempt_of(run)), lambda reply: reply.decode())
 
 
 @arguments_of("declare")
@@ -120,70 +107,8 @@ class DeclareArgs(NamedTuple):
 def declare(space: Namespace, run: Run) -> Invocation[str]:
     """Write the run's effect and `begins` into its record, before its handler is entered: ``declared`` or ``lost``.
     For a tool that has become stricter since the call was admitted."""
-    args = DeclareArgs(*_who(run), effect=run.effect, begins=flag(run.begins))
+    args = DeclareArgs(*attempt_of(run), effect=run.effect, begins=flag(run.begins))
     return invocation(space.root, args, lambda reply: reply.decode())
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How an attempt ended: a settled state with its value or failure, or unknown.
-
-    Attributes:
-        result: JSON text of the value; "" where there is none.
-        marks: JSON text of facts about the stored form; "" for none.
-    """
-
-    state: State
-    result: str = ""
-    failure: Failure | None = None
-    marks: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SettleAnswer:
-    """What the store made of an ending: ``settled``, ``late`` (kept as evidence only) or ``gone``, and the state that
-    the call is in now."""
-
-    verdict: str
-    state: State | None = field(default=None)
-
-
-@arguments_of("settle")
-class SettleArgs(NamedTuple):
-    call: str
-    fence: int
-    token: str
-    state: str
-    result: str
-    error: str
-    marks: str
-    worker: str
-    raised: str
-
-
-def settle(
-    space: Namespace, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
-) -> Invocation[SettleAnswer]:
-    """Store the outcome under the run's fence. The first outcome stands; repeats answer the same, and
-    may change the marks.
-
-    Args:
-        raised: the exception that ended the attempt, for the history: ``{"type", "message"?, "file", "line"}``.
-    """
-    args = SettleArgs(
-        *_who(run),
-        state=ending.state,
-        result=ending.result,
-        error=failure_json(ending.failure),
-        marks=ending.marks,
-        worker=run.worker,
-        raised=_raised_json(raised),
-    )
-
-    def read(reply: list[bytes]) -> SettleAnswer:
-        return SettleAnswer(reply[0].decode(), State(reply[1].decode()) if len(reply) > 1 else None)
-
-    return invocation(space.root, args, read)
 
 
 @arguments_of("release")
@@ -205,7 +130,7 @@ def release(space: Namespace, run: Run, *, held: str = "", approval_ms: int = 0)
     "lost". Held for ``approval``, it waits for a person for `approval_ms`; for ``replicas`` it is queued, and waits
     until enough of them answer."""
     args = ReleaseArgs(
-        *_who(run),
+        *attempt_of(run),
         operation="release",
         wait_ms=approval_ms,
         held=held,
@@ -236,19 +161,15 @@ def retry_not_started(
 
 def _again(run: Run, delay_ms: int, failure: Failure, raised: Mapping[str, Any] | None, *, counts: bool) -> ReleaseArgs:
     return ReleaseArgs(
-        *_who(run),
+        *attempt_of(run),
         operation="retry_later",
         wait_ms=delay_ms,
         held="",
         error=failure_json(failure),
         worker=run.worker,
-        raised=_raised_json(raised),
+        raised=raised_json(raised),
         counts=flag(counts),
     )
-
-
-def _raised_json(raised: Mapping[str, Any] | None) -> str:
-    return json.dumps(raised) if raised else ""
 
 
 def _read_release(reply: list[bytes]) -> str:
@@ -268,7 +189,7 @@ class InterruptArgs(NamedTuple):
 def interrupt(space: Namespace, run: Run, *, reason: str, inside_ms: int = 0) -> Invocation[str]:
     """Give up an attempt that was entered; by its effect the call becomes ``queued``, ``failed`` or ``unknown``, else
     ``lost``. Where its handler is still at work, no reconcile asks for `inside_ms`; see `defer_reconcile`."""
-    args = InterruptArgs(*_who(run), reason=reason, worker=run.worker, inside_ms=inside_ms)
+    args = InterruptArgs(*attempt_of(run), reason=reason, worker=run.worker, inside_ms=inside_ms)
     return invocation(space.root, args, lambda reply: reply[0].decode())
 
 
@@ -280,7 +201,7 @@ class DeferReconcileArgs(NamedTuple):
 
 def defer_reconcile(space: Namespace, runs: Sequence[Run], *, wait_ms: int) -> Invocation[int]:
     """The handlers of these runs, which were given up, are still at work: their reconciles wait at least so long."""
-    return invocation(space.root, DeferReconcileArgs(wait_ms=wait_ms, attempts=[_who(run) for run in runs]), int)
+    return invocation(space.root, DeferReconcileArgs(wait_ms=wait_ms, attempts=[attempt_of(run) for run in runs]), int)
 
 
 @arguments_of("progress")
@@ -294,5 +215,5 @@ class ProgressArgs(NamedTuple):
 
 def progress(space: Namespace, run: Run, fraction: float | None, message: str) -> Invocation[bool]:
     """Report how far a running call is; False where the lease is lost."""
-    args = ProgressArgs(*_who(run), fraction="" if fraction is None else fraction, message=message)
+    args = ProgressArgs(*attempt_of(run), fraction="" if fraction is None else fraction, message=message)
     return invocation(space.root, args, lambda reply: reply == b"noted")

@@ -37,6 +37,8 @@ behind; RQ's registries counted right; admitted = settled + open; and a repeated
 - `begins` is a mutating tool that says `call.begin()` before its effect; `reconcile` one that can be reconciled.
 - At `before_begin` every tool said `call.begin()`; only the one that has declared it is believed to have done nothing
   before. At `before_admit` and `after_admit_reply_lost` it is the harness that dies, and another repeats its turn.
+- At `after_settle` the process has the call behind in hand: it came with the end of the first. That one then comes to
+  rest as the row `after_claim` says.
 - In `in_recovery` a first worker had died behind the effect; what is listed happened to the one that was recovering it.
 """
 

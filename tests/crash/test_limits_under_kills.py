@@ -103,7 +103,8 @@ def test_a_worker_that_dies_at_any_point_keeps_no_slot_and_no_start(
 
 
 def test_calls_that_wait_for_a_rate_cost_hardly_a_claim_more_than_they_are(site: Site, starter: ProcessStarter) -> None:
-    """Each claim takes its pointer out of the list of what is being claimed, and hardly anything else does so."""
+    """Each claim takes its pointer out of the list of what is being claimed, and hardly anything else does so; but the
+    calls that come with the end of another one are in no such list, and none of those that wait is in the queue."""
     claims_before = removals(site)
     calls = site.submit_all([("at_a_rate", {"what": n}) for n in range(40)])
     with starter.work(site, "--concurrency", "2"), starter.work(site, "--concurrency", "2"):
@@ -111,7 +112,7 @@ def test_calls_that_wait_for_a_rate_cost_hardly_a_claim_more_than_they_are(site:
             site.wait_for(key, State.SUCCEEDED, timeout=60)
 
     slots = 4
-    assert len(calls) <= removals(site) - claims_before <= 1.1 * len(calls) + slots
+    assert removals(site) - claims_before <= 1.1 * len(calls) + slots
 
 
 def removals(site: Site) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...store.crashpoints import reach
 from ...store.model.errors import StoreUnavailable
 from ...store.model.specs import Effect
 from ...store.model.states import State
-from ...store.operations.runs import Ending, Run, SettleAnswer
+from ...store.operations.runs import Ending, NextClaim, Run, SettleAnswer
 from ..tools.call import context_of
 from ..tools.handler_result import End, Kind
 from ..tools.options import Isolation
@@ -25,6 +26,15 @@ from .prepare import Ready
 from .run_session import RunSession, WorkerContext
 
 _LOG = logging.getLogger("toolonce.worker")
+
+
+Wish = Callable[[], NextClaim | None]
+"""What a slot wants to run next, asked at the moment at which a call ends; None where it wants nothing."""
+
+
+def no_wish() -> NextClaim | None:
+    """For who ends a call and will run no other."""
+    return None
 
 
 class Attempt:
@@ -51,13 +61,13 @@ class Attempt:
         """The arguments as decoded, for a handler in another process."""
         return self._ready.named
 
-    def conclude(self, end: End, sends: OperationRunner) -> None:
-        """Report the first end; the lease is dropped after it."""
+    def conclude(self, end: End, sends: OperationRunner, wish: Wish = no_wish) -> None:
+        """Report the first end; the lease is dropped after it. The next call may come with the answer to an outcome."""
         with self.session.last_word():
             if self._is_left_inside(end):
                 self.session.stay_inside()
             reach("before_settle")
-            self._follow(self._protected(end), sends)
+            self._follow(self._protected(end), sends, wish)
             reach("after_settle")
         self._trace(end)
 
@@ -68,11 +78,12 @@ class Attempt:
         ending = late(self.run, end)
         _LOG.info("call %s: its handler ended late: %s", self.run.call, end.kind)
         self._trace(end)
+        sends = self._context.connection  # this thread has no link of its own
         try:
             if ending:
-                self._note(self.session.settle_late(ending, raised=end.raised), ending)
+                self._note(self.session.settle(sends, ending, raised=end.raised), ending)
             elif self.run.effect is Effect.MUTATING:  # it reports nothing, but it has ended: the call can be reconciled
-                self.session.settle_late(unknown(end), raised=end.raised)
+                self.session.settle(sends, unknown(end), raised=end.raised)
         except StoreUnavailable as error:
             _LOG.error("call %s: its late outcome is lost: %s", self.run.call, error)
 
@@ -80,11 +91,11 @@ class Attempt:
         """A handler that overran its run limit inside this process cannot be killed: it goes on."""
         return end.kind is Kind.TIMED_OUT and self.entry.tool.isolation is not Isolation.PROCESS
 
-    def _follow(self, end: End, sends: OperationRunner) -> None:
+    def _follow(self, end: End, sends: OperationRunner, wish: Wish) -> None:
         session, counters = self.session, self._context.counters
         match decide(self.run, end, self._ready.tool.retry, self._circumstances()):
             case Settle(ending):
-                self._note(session.settle(sends, ending, raised=end.raised), ending)
+                self._note(session.settle(sends, ending, raised=end.raised, wish=wish()), ending)
             case RetryLater(delay_ms, failure, counts):
                 session.retry_later(sends, delay_ms, failure, counts=counts, raised=end.raised)
                 counters.retried += 1

@@ -20,7 +20,7 @@ from ..tools.handler_result import End, Kind, named
 from ..tools.options import Isolation
 from ..tools.registry import Registry
 from ..tools.tracebacks import traceback_of
-from .attempt import Attempt
+from .attempt import Attempt, Wish, no_wish
 from .persist import OperationRunner
 from .policy import cancelled, effect_so_far
 from .prepare import GiveBack, Ready, Refuse, prepare, refuse, strictest
@@ -50,24 +50,29 @@ class Executor:
         self._runners: dict[Isolation, Runner] = {**others, Isolation.THREAD: in_thread}
         self._wait = wait
 
-    def execute(self, session: RunSession, sends: OperationRunner) -> None:
-        """Bring a claimed run, whose session was entered, to its end, whatever that is.
+    def execute(self, session: RunSession, sends: OperationRunner, wish: Wish) -> None:
+        """Bring a claimed run, whose session was entered, to its end, whatever that is. Where that is an outcome, what
+        is wished for may be the session's `following`.
 
         Raises:
             Abandoned: the handler, or the hook, overran the limit and this thread was replaced; it has to end.
         """
         if session.durable:
-            self._carry_out(session, sends)
+            self._carry_out(session, sends, wish)
         else:
             is_mutating = session.run.effect is Effect.MUTATING
             self._close(session, _AWAITS_REPLICAS if is_mutating else GiveBack(""), sends)
 
-    def _carry_out(self, session: RunSession, sends: OperationRunner) -> None:
+    def give_back(self, session: RunSession, sends: OperationRunner) -> None:
+        """Queue a claimed run again, unentered: this worker runs nothing more."""
+        self._close(session, GiveBack(""), sends)
+
+    def _carry_out(self, session: RunSession, sends: OperationRunner, wish: Wish) -> None:
         ready = self._prepare(session.run)
         if session.run.cancel_requested:
             ready = Refuse(cancelled(session.run).ending)
         if not isinstance(ready, Ready):
-            self._close(session, ready, sends)
+            self._close(session, ready, sends, wish)
             return
         if not self._declare(session, ready, sends):
             self._close(session, _AWAITS_REPLICAS, sends)
@@ -75,11 +80,11 @@ class Executor:
         attempt = Attempt(self._context, session, ready)
         barred = self._ask(attempt, ready) or _too_late(session, sends) or _stopped_meanwhile(session)
         if barred:
-            self._close(session, barred, sends)
+            self._close(session, barred, sends, wish)
             return
         end = self._enter(attempt)
         reach("after_effect")
-        attempt.conclude(end, sends)
+        attempt.conclude(end, sends, wish)
 
     def _prepare(self, run: Run) -> Ready | GiveBack | Refuse:
         try:
@@ -134,7 +139,9 @@ class Executor:
             _LOG.error("call %s: running its handler failed\n%s", attempt.run.call, trace)
             return End(Kind.DIED, code="worker_failed", message=f"the worker failed: {named(error, secrets)}")
 
-    def _close(self, session: RunSession, ended: GiveBack | Refuse, sends: OperationRunner) -> None:
+    def _close(
+        self, session: RunSession, ended: GiveBack | Refuse, sends: OperationRunner, wish: Wish = no_wish
+    ) -> None:
         """End a run that was never entered."""
         with session.last_word():
             match ended:
@@ -145,7 +152,7 @@ class Executor:
                     if ending.failure:
                         failure = replace(ending.failure, effect=effect_so_far(session.run))
                         ending = replace(ending, failure=failure)
-                    session.settle(sends, ending)
+                    session.settle(sends, ending, wish=wish())
                     self._context.counters.settled(ending.state)
 
 

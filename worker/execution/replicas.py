@@ -21,7 +21,7 @@ from ...store.model.errors import StoreError
 from ...store.model.keys import Namespace
 from ...store.model.specs import Effect
 from ...store.operations.operation import Acknowledged, Invocation, Operation
-from ...store.operations.runs import Ending, Run, SettleAnswer, settle
+from ...store.operations.runs import Ending, NextClaim, Run, SettleAnswer, settle
 from .persist import OperationRunner, Persistence
 from .service import ThreadService
 
@@ -129,29 +129,42 @@ class Replicas(ThreadService):
         return Acknowledged(invocation, self.needed, self._wait_ms, read)
 
     def settle(
-        self, sends: OperationRunner, run: Run, ending: Ending, *, raised: Mapping[str, Any] | None = None
-    ) -> SettleAnswer:
-        """Store an outcome. That of a mutating call which too few replicas have is kept, and sent again until they have
-        it: a failover would lose it, and the call would be in doubt.
+        self,
+        sends: OperationRunner,
+        run: Run,
+        ending: Ending,
+        *,
+        raised: Mapping[str, Any] | None = None,
+        wish: NextClaim | None = None,
+    ) -> tuple[SettleAnswer, bool]:
+        """Store an outcome, and take the next call where one is wished for; and whether enough replicas have its claim.
+        An outcome of a mutating call which too few replicas have is kept, and sent again until they have it: a failover
+        would lose it, and the call would be in doubt.
 
         Raises:
             StoreUnavailable: see `Persistence.write`.
         """
-        space, what = self._connection.space, f"the end of call {run.call}"
-        if not self.needed or run.effect is not Effect.MUTATING:
-            shown = _in_doubt(ending) if self.short else ending
-            return self._persistence.write(sends, settle(space, run, shown, raised=raised), what=what)
+        space, what, is_mutating = self._connection.space, f"the end of call {run.call}", run.effect is Effect.MUTATING
         if self.short:
-            enough = False
-        else:
-            heard, enough = self.write(sends, settle(space, run, ending, raised=raised), what=what)
-        if not enough:
+            shown = settle(space, run, _in_doubt(ending), raised=raised, wish=wish.barred if wish else None)
+            heard = self._persistence.write(sends, shown, what=what)
+            if is_mutating and self.needed:
+                self._keep(heard, _Kept(run, ending))
+            return heard, True
+        if not self.needed or not (is_mutating or wish):
+            return self._persistence.write(sends, settle(space, run, ending, raised=raised, wish=wish), what=what), True
+        heard, enough = self.write(sends, settle(space, run, ending, raised=raised, wish=wish), what=what)
+        if is_mutating and not enough:
             kept = _Kept(run, ending)
-            heard = self._persistence.write(sends, kept.marked(space, raised), what=what)
-            if heard.verdict == "settled":
-                self._kept.append(kept)
-                self._bell.set()
-        return heard
+            marked = self._persistence.write(sends, kept.marked(space, raised), what=what)
+            self._keep(marked, kept)
+            heard = replace(marked, next=heard.next)
+        return heard, enough
+
+    def _keep(self, heard: SettleAnswer, kept: _Kept) -> None:
+        if heard.verdict == "settled":
+            self._kept.append(kept)
+            self._bell.set()
 
     def _suffice(self, acked: int) -> bool:
         if acked >= self.needed:

@@ -24,12 +24,13 @@ from ...store.model.keyring import Keyring
 from ...store.model.outcomes import Failure
 from ...store.model.secret_texts import NO_SECRETS, Secrets
 from ...store.model.specs import Effect
-from ...store.operations.runs import (
+from ...store.operations.runs import (  # fmt: skip
     Delivery,
     Ending,
+    NextClaim,
     NotRun,
     Run,
-    SettleAnswer,  # fmt: skip
+    SettleAnswer,
     begin,
     claim,
     declare,
@@ -38,7 +39,7 @@ from ...store.operations.runs import (
     release,
     retry_later,
     retry_not_started,
-)
+)  # fmt: skip
 from ..tools.errors import NotStarted
 from ..tools.handler_result import told
 from .counters import Counters
@@ -47,6 +48,7 @@ from .persist import OperationRunner, Persistence
 from .replicas import Replicas
 
 _LOG = logging.getLogger("toolonce.worker")
+Raised = Mapping[str, Any] | None
 _ENDS_WITHIN_MS = 1_000
 """The process ends once an interrupt by a shutdown is told; until then its handlers are at work."""
 
@@ -76,9 +78,21 @@ class RunSession:
         durable: enough replicas have the claim, or it needs none.
         is_remembered: no failover may forget the claim; else its fence is not proof of anything.
         begun: the effect may have started. True also where `begin` was sent and its answer never came.
+        following: the next call, taken together with the end of this one; to be run by who asked for it.
     """
 
-    __slots__ = ("_closed", "_confirmed", "_context", "_gate", "begun", "durable", "is_remembered", "lease", "secrets")
+    __slots__ = (
+        "_closed",
+        "_confirmed",
+        "_context",
+        "_gate",
+        "begun",
+        "durable",
+        "following",
+        "is_remembered",
+        "lease",
+        "secrets",
+    )
 
     def __init__(self, context: WorkerContext, run: Run, asked_at: float, *, durable: bool = True) -> None:
         self._context = context
@@ -88,8 +102,9 @@ class RunSession:
         self.lease = LeaseHandle(run, asked_at)
         self.secrets: Secrets = NO_SECRETS
         self.durable = durable
-        self.is_remembered = durable
+        self.is_remembered = durable and not run.is_forgettable
         self.begun = False
+        self.following: RunSession | None = None
 
     @classmethod
     def claim(
@@ -115,9 +130,7 @@ class RunSession:
             run, enough = context.replicas.write(sends, request, what=what)
         if isinstance(run, NotRun):
             return run
-        session = cls(context, run, asked_at, durable=enough)
-        session.is_remembered = enough and not short
-        return session
+        return cls(context, run, asked_at, durable=enough)
 
     def __enter__(self) -> Self:
         """Keep its lease. Nothing that happens inside can leave behind a lease that is renewed and that nobody works
@@ -242,14 +255,16 @@ class RunSession:
         self._context.leases.leave(self.lease)
 
     def settle(
-        self, sends: OperationRunner, ending: Ending, *, raised: Mapping[str, Any] | None = None
+        self, sends: OperationRunner, ending: Ending, *, raised: Raised = None, wish: NextClaim | None = None
     ) -> SettleAnswer:
-        """Store an outcome; see `Replicas.settle`."""
-        return self._context.replicas.settle(sends, self.run, ending, raised=raised)
-
-    def settle_late(self, ending: Ending, *, raised: Mapping[str, Any]) -> SettleAnswer:
-        """Store what a handler that was given up has come to, from a thread without a link of its own."""
-        return self.settle(self._context.connection, ending, raised=raised)
+        """Store an outcome, and take the next call where one is wished for; see `Replicas.settle`."""
+        asked_at = time.monotonic()
+        heard, enough = self._context.replicas.settle(sends, self.run, ending, raised=raised, wish=wish)
+        if heard.due_ms is not None:
+            self._context.nudge(heard.due_ms)
+        if heard.next:
+            self.following = RunSession(self._context, heard.next, asked_at, durable=enough)
+        return heard
 
     def retry_later(
         self, sends: OperationRunner, delay_ms: int, failure: Failure, *, counts: bool, raised: Mapping[str, Any]

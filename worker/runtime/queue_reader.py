@@ -26,7 +26,7 @@ from ..execution.counters import Counters
 _LOG = logging.getLogger("toolonce.worker")
 _POINTER = re.compile(rb"[0-9a-f]{32}-[0-9a-f]{32}\Z")
 _STAY = 16
-"""Pointers that a slot takes in a row from a queue that is not its own, before it looks at its own again."""
+"""Calls that a slot takes in a row from one queue, before it looks at the others."""
 _REPLY_GRACE_S = 5.0
 _FULL_PAUSE_S = 0.25
 """Between looks at an empty queue while the server is over its memory limit."""
@@ -35,7 +35,8 @@ _ALL_PAUSED_S = 0.25
 
 
 class QueueReader:
-    """The queues of one worker, as seen by its slots. A slot's home is one queue; idle, it looks at the others too.
+    """The queues of one worker, as its slots see them. A slot begins at one; where that is empty, or long, it looks at
+    the others.
 
     Attributes:
         paused: the queues that are not read, since people have paused them.
@@ -49,7 +50,7 @@ class QueueReader:
         self._counters = counters
         self._keys = [(connection.space.queue_key(q), connection.space.intermediate_key(q)) for q in self.queues]
         self._tokens = itertools.count()
-        self._prefix = uuid.uuid4().hex[:12]
+        self.prefix = uuid.uuid4().hex[:12]
         # One queue: a slot may wait as long as a drain can. Several: it has to look around.
         self._idle_s = 1.0 if len(self.queues) == 1 else 0.25
 
@@ -77,8 +78,11 @@ class QueueReader:
         if not _POINTER.match(entry):
             self._throw_away(entry, taken, link)
             return None
-        token = f"{self._prefix}.{next(self._tokens)}"
-        return Delivery(entry.decode(), self.queues[place], token, self._worker)
+        return Delivery(entry.decode(), self.queues[place], self.token(), self._worker)
+
+    def token(self) -> str:
+        """A new token, for one delivery or one wish."""
+        return f"{self.prefix}.{next(self._tokens)}"
 
     def _move_one(self, place: int, link: Link, *, wait: bool) -> Any:
         source, taken = self._keys[place]
@@ -100,48 +104,67 @@ class QueueReader:
 
 
 class QueueCursor:
-    """Where one slot asks for work."""
+    """Where one slot asks for work.
+
+    Attributes:
+        slot: the slot's name, unique among all workers.
+    """
 
     def __init__(self, reader: QueueReader, slot: int, link: Link, stopping: threading.Event) -> None:
+        self.slot = f"{reader.prefix}.{slot}"
         self._reader = reader
         self._link = link
         self._stopping = stopping
-        self._home = self._place = slot % len(reader.queues)
+        self._place = slot % len(reader.queues)  # so that the slots are spread over the queues
         self._in_a_row = 0
         self._failures = 0
 
     def next(self, *, wait: bool = True) -> Delivery | None:
         """The next pointer; None after a while without one, or without the store. Not waiting, all queues are asked."""
-        for _ in range(1 if wait else len(self._reader.queues)):
-            if not self._pass_paused():
-                self._stopping.wait(_ALL_PAUSED_S if wait else 0)
-                return None
+        places = self._places(wait=wait)
+        if not places:
+            self._stopping.wait(_ALL_PAUSED_S if wait else 0)
+        for place, waits in places:
             try:
-                delivery = self._reader.take(self._place, self._link, wait=wait)
+                delivery = self._reader.take(place, self._link, wait=waits)
             except (RedisError, StoreError, OSError) as error:
                 self._pause(error)
                 return None
             self._failures = 0
-            self._move(found=delivery is not None)
             if delivery:
+                self._in_a_row = self._in_a_row + 1 if place == self._place else 1
+                self._place = place
                 return delivery
+        self._place, self._in_a_row = (self._place + 1) % len(self._reader.queues), 0
         return None
 
-    def _pass_paused(self) -> bool:
-        """Go on to the next queue that is not paused; False where all are."""
-        for _ in self._reader.queues:
-            if self._reader.queues[self._place] not in self._reader.paused:
-                return True
-            self._place = (self._place + 1) % len(self._reader.queues)
-        return False
+    def next_queue(self) -> str | None:
+        """The queue from which the next call may be taken with the end of this one; None where it is time to look at
+        the others. One pointer of it counts as taken."""
+        if self._looks_around or self._is_paused(self._place):
+            return None
+        self._in_a_row += 1
+        return self._reader.queues[self._place]
 
-    def _move(self, *, found: bool) -> None:
-        """Stay where there is work, but not forever away from home; else look at the next queue."""
-        self._in_a_row = self._in_a_row + 1 if found and self._place != self._home else 0
-        if not found:
-            self._place = (self._place + 1) % len(self._reader.queues)
-        elif self._in_a_row >= _STAY:
-            self._place, self._in_a_row = self._home, 0
+    def _is_paused(self, place: int) -> bool:
+        return self._reader.queues[place] in self._reader.paused
+
+    @property
+    def _looks_around(self) -> bool:
+        """Whether it has stayed long enough: a long queue keeps no other one waiting."""
+        return self._in_a_row >= _STAY and len(self._reader.queues) > 1
+
+    def _places(self, *, wait: bool) -> list[tuple[int, bool]]:
+        """The queues to ask, in their order, and for which of them to wait; none where all are paused."""
+        count = len(self._reader.queues)
+        around = [(self._place + step) % count for step in range(count)]
+        read = [place for place in around if not self._is_paused(place)]
+        if not wait:
+            return [(place, False) for place in read]
+        if not self._looks_around:
+            return [(place, True) for place in read[:1]]
+        self._in_a_row = 0
+        return [*((place, False) for place in read[1:]), *((place, True) for place in read[:1])]
 
     def _pause(self, error: Exception) -> None:
         self._failures += 1

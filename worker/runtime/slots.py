@@ -1,4 +1,5 @@
-"""The slots of a worker: threads that take a pointer, claim the call and execute it; three round trips a call.
+"""The slots of a worker: threads that take a pointer, claim the call and execute it. Three round trips for a first
+call, one for each that comes with the end of the one before.
 
 Decides when a slot asks for work and when it ends; a slot claims only what it can run now. Each has a connection of
 its own. Knows no signals and no rule of the guarantee.
@@ -16,7 +17,7 @@ from ...store.connections.connection import Link
 from ...store.connections.waiting import mark_handler_context
 from ...store.crashpoints import reach
 from ...store.model.errors import StoreError
-from ...store.operations.runs import Delivery, NotRun
+from ...store.operations.runs import Delivery, NextClaim, NotRun
 from ..execution.executor import Executor
 from ..execution.log_context import working_on
 from ..execution.persist import OperationRunner
@@ -142,23 +143,41 @@ class Slots:
                 self._queue_reader.put_back(delivery, link)
                 return
             self._busy.add(thread)
-            self._deliver(delivery, link)
+            self._run_calls(delivery, cursor, link)
             self._busy.discard(thread)
 
-    def _deliver(self, delivery: Delivery, link: Link) -> None:
+    def _run_calls(self, delivery: Delivery, cursor: QueueCursor, link: Link) -> None:
+        """Run the call of this pointer, and those that come with the end of the one before."""
+        session = self._claimed(delivery, link)
+        while session:
+            with session, working_on(session.run):
+                if session.is_remembered:
+                    self._watermark.note(session.run.fence)
+                reach("after_claim")
+                self.executor.execute(session, link, lambda: self._wish(cursor))
+            session = session.following
+            if session and self.draining.is_set():
+                self.executor.give_back(session, link)
+                return
+
+    def _wish(self, cursor: QueueCursor) -> NextClaim | None:
+        """The next call for a slot that has none any more; nothing in a drain."""
+        queue = None if self.draining.is_set() else cursor.next_queue()
+        if queue is None:
+            return None
+        token, lease_ms = self._queue_reader.token(), self._context.leases.lease_ms
+        return NextClaim(queue, token, cursor.slot, lease_ms, self._watermark.seen)
+
+    def _claimed(self, delivery: Delivery, link: Link) -> RunSession | None:
         try:
             session = RunSession.claim(self._context, delivery, link, seen_fence=self._watermark.seen)
         except StoreError as error:
             _LOG.warning("call %s: %s", delivery.call, error)
-            return
+            return None
         if isinstance(session, NotRun):
             self._not_run(delivery, session)
-            return
-        with session, working_on(session.run):
-            if session.is_remembered:
-                self._watermark.note(session.run.fence)
-            reach("after_claim")
-            self.executor.execute(session, link)
+            return None
+        return session
 
     def _not_run(self, delivery: Delivery, why: NotRun) -> None:
         if why.why == "gone":

@@ -19,7 +19,7 @@ LUA = Path(admission.__file__).resolve().parents[1] / "lua"
 FILES = {path.stem: path.read_text("utf-8") for path in sorted(LUA.glob("*.lua"))}
 READ = re.compile(r"(?<![\w.])(?:run_)?fields\((?!call, \.\.\.)")
 OF_RECORD = re.compile(r"redis\.call\('(HSET|HINCRBY|HDEL|HMGET|HGET|HSTRLEN|HSETNX)', record_of\([^()]*\), ")
-MOVE = re.compile(r"(?<![\w.])(?:move|transition)\(")
+MOVE = re.compile(r"(?<![\w.])(?:flow\(\)\.)?(?:move|transition)\(")
 ADDED = re.compile(r"\bmore\.(\w+)(?=(?:, more\.\w+)* = )")
 LITERAL = re.compile(r"'(\w+)'$")
 WRITES = {"HSET", "HINCRBY", "HSETNX"}

@@ -4,7 +4,8 @@ what must then be true of the call once everything has come to rest.
 A call is written as its state and the number of its effects: `S1` succeeded, happened once; `U0` unknown, did not
 happen; `F0` failed, did not happen. Effects of a mutating tool are counted one by one; those of an idempotent tool by
 its idempotency key; of a read it is counted whether it was read. The call behind it in the same lane must have
-succeeded, or wait where the first is unknown. Pure.
+succeeded, or wait where the first is unknown; but the end of a call brings the one behind, so that a process at
+`after_settle` has that one in hand. Pure.
 """
 
 from __future__ import annotations
@@ -149,6 +150,15 @@ def _read_tables() -> dict[Cell, Rest]:
 
 
 EXPECTED = _read_tables()
+
+
+def state_behind(cell: Cell, first: State) -> State:
+    """How the call behind must come to rest: claimed and not entered, it fares as a first one does there."""
+    if cell.point == "after_settle":
+        return EXPECTED[cell._replace(point="after_claim")].state
+    return State.HELD if first is State.UNKNOWN else State.SUCCEEDED
+
+
 COMMON_POINTS = ("after_blmove", "after_claim", "before_settle")
 """Where every run of the tests tries all deaths; SIGKILL is tried everywhere."""
 
