@@ -196,10 +196,12 @@ def _queues(snapshot: HealthSnapshot) -> Iterator[Finding]:
             )  # fmt: skip
     oldest = stats.oldest_at[State.QUEUED]
     wait_for_workers = stats.counts["state:queued"] > snapshot.paused_calls
+    waited_for = [row for row in snapshot.controls if row.use and row.use.waiting]
     if oldest and stats.read_at - oldest > WAITING_MS and wait_for_workers:
         yield Finding(
             "slow_queue", Severity.WARNING, f"the oldest queued call has waited {age(stats.read_at - oldest)}",
-            "queue deadlines pass; calls expire without having run", "toolonce workers; start more of them",
+            "queue deadlines pass; calls expire without having run", "toolonce workers; start more of them"
+            + "".join(f", or raise the {row.kind} of {row.target}, for which calls wait" for row in waited_for[:3]),
         )  # fmt: skip
 
 

@@ -74,6 +74,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.follows: dict[str, str] = {}
         self.followed: set[str] = set()
         self.paused: set[str] = set()
+        self.rates: dict[str, Rate | None] = {}
+        self.starts: dict[str, list[int]] = defaultdict(list)
 
     def teardown(self) -> None:
         self.come_to_rest()
@@ -85,7 +87,7 @@ class StoreMachine(RuleBasedStateMachine):
     def cap(self, cap: int | None, most: str | None) -> None:
         for tool in ("tool:pay", "tool:look"):
             self.send(limit(self.space, tool, cap, self.scene.word()))
-            self.send(rate(self.space, tool, Rate.parse(most) if most else None, self.scene.word()))
+            self.change_a_rate(tool, most)
 
     @rule(of=st.sampled_from(["tool:pay", "tool:look", "tenant:*"]), cap=st.none() | st.integers(1, 3))
     def change_a_limit(self, of: str, cap: int | None) -> None:
@@ -93,7 +95,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(tool=st.sampled_from(["tool:pay", "tool:look"]), most=st.sampled_from([None, "100/s", "600/min"]))
     def change_a_rate(self, tool: str, most: str | None) -> None:
-        self.send(rate(self.space, tool, Rate.parse(most) if most else None, self.scene.word()))
+        self.rates[tool] = Rate.parse(most) if most else None
+        self.starts[tool] = []
+        self.send(rate(self.space, tool, self.rates[tool], self.scene.word()))
 
     @rule(
         target=calls, tool=st.sampled_from(sorted(TOOLS)), lane=st.sampled_from(["", "", "lane"]), held=st.booleans(),
@@ -144,6 +148,7 @@ class StoreMachine(RuleBasedStateMachine):
     def settle(self, run: Run | None, state: State, again: bool) -> None:
         if run is not None:
             ending = execution.Ending(state, f'"{run.fence}"' if state is State.SUCCEEDED else "", BROKEN)
+            self.starts[f"tool:{run.tool}"] *= state is not State.REFUSED
             self.send(execution.settle(self.space, run, ending), again)
 
     @rule(run=runs, how=st.sampled_from(["release", "retry_later", "interrupt"]), again=st.booleans())
@@ -152,6 +157,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         held = self.is_held(run)
         if how == "release":
+            self.starts[f"tool:{run.tool}"] = []  # what was not entered returns its start
             self.excuse(run, held)
             self.send(execution.release(self.space, run), again)
         elif how == "retry_later":
@@ -296,7 +302,16 @@ class StoreMachine(RuleBasedStateMachine):
             assert run.call in self.excused, "a mutating call was entered twice, and nobody gave leave"
         self.entered[run.call] = run
         self.excused.discard(run.call)
+        self.check_rate(f"tool:{run.tool}")
         return run
+
+    def check_rate(self, tool: str) -> None:
+        """A call has started: not sooner after each of those before it than the rate of its tool lets it."""
+        most, starts = self.rates.get(tool), self.starts[tool]
+        starts.append(self.scene.store.now)
+        for behind, before in enumerate(reversed(starts if most else [])):
+            least = behind * 1005 / most.per_second - max(most.period_ms / 200, 50) if most else 0
+            assert starts[-1] - before >= least - 0.001, f"{tool} started too often: {starts}"
 
     def is_paused(self, record: RecordFields) -> bool:
         return bool({f"tool:{record.tool}", f"tenant:{record.tenant}", f"queue:{record.queue}"} & self.paused)

@@ -319,6 +319,22 @@ def test_a_woken_call_whose_worker_died_before_its_claim_holds_up_the_rate_for_a
     assert workers.scene.state(lost[:32]) is State.SUCCEEDED
 
 
+def test_calls_that_were_woken_while_all_workers_were_busy_do_not_start_together(rated: Scene) -> None:
+    """Nobody claims for a minute; after ten seconds each a woken call is thought lost, and another one is woken."""
+    calls = submit(rated, 20)
+    assert rated.take().call == calls[0]
+    rated.claim(rated.pop() or "")
+    for _ in range(10):
+        rated.store.advance(6_000)
+        rated.tick()
+    claims = [rated.claim(job) for job in rated.queued_jobs()]
+    assert len(claims) > 3
+    assert len([claim for claim in claims if isinstance(claim, Run)]) == 1
+    rated.store.advance(EVERY_MS)
+    rated.tick()
+    assert rated.take().call == calls[1]
+
+
 def test_a_rate_is_told_as_it_is_written_and_what_is_none_is_refused() -> None:
     assert [str(Rate.parse(text)) for text in ("100/min", "5/s", "007/h", "1/d")] == ["100/min", "5/s", "7/h", "1/d"]
     assert str(Rate.from_stored("100/60000")) == "100/min"

@@ -99,3 +99,12 @@ def test_a_claim_that_waits_for_its_rate_tells_when_the_next_may_start(scene: Li
     assert isinstance(claimed, NotRun)
     assert claimed.due_ms is not None
     assert 0 < claimed.due_ms <= 303
+
+
+def test_the_doctor_names_the_rate_that_a_slow_queue_waits_for(
+    waiting: str, scene: LiveScene, toolonce: CommandLine
+) -> None:
+    scene.live.redis.zadd(f"{scene.space.root}in:queued", {waiting: 1})
+    findings = toolonce("doctor", "--json").json["findings"]
+    slow = next(one for one in findings if one["code"] == "slow_queue")
+    assert "or raise the rate of tool:search, for which calls wait" in slow["mend"]
