@@ -38,12 +38,13 @@ toolonce resume queue:billing tenant:acme
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    for name, summary, number, examples in (
-        ("pause", "Let no call of a tool, queue or tenant begin; what runs goes on", "*", PAUSE),
-        ("resume", "End pauses; their calls go on, the oldest first", "+", RESUME),
-    ):
+    for name, summary, number, targets, examples in (
+        ("pause", "Let no call of a tool, queue or tenant begin; what runs goes on, what waits does not expire", "*",
+         f"{TARGETS}; without any, what is paused is shown", PAUSE),
+        ("resume", "End pauses; their calls go on, the oldest first", "+", TARGETS, RESUME),
+    ):  # fmt: skip
         parser = command(subparsers, name, summary, examples=examples)
-        parser.add_argument("targets", nargs=number, metavar="TARGET", help=TARGETS)
+        parser.add_argument("targets", nargs=number, metavar="TARGET", help=targets)
         actor.add_author(parser)
         add_json(parser, SHAPE)
         parser.set_defaults(ends=name == "resume")
