@@ -101,11 +101,12 @@ function following()
   -- Whether a call that has ended cannot have had its effect. `op` is how it came to rest: who resolves it as failed says
   -- so, but for one who gives up asking.
   local function has_no_effect(call, to, op)
-    local got = fields(call, 'error', 'attempt', 'may_have_run')
-    local why = got[1] and got[1] ~= '' and cjson.decode(got[1]) or {}
     if to == 'succeeded' then
       return false
-    elseif op == 'resolve' or op == 'reconcile' then
+    end
+    local got = fields(call, 'error', 'attempt')
+    local why = got[1] and got[1] ~= '' and cjson.decode(got[1]) or {}
+    if op == 'resolve' or op == 'reconcile' then
       return why.code ~= 'purged'
     elseif to == 'failed' then
       return why.effect == 'none' and not may_have_run(call)
@@ -121,15 +122,11 @@ function following()
       end
       return
     elseif redis.call('ZSCORE', index_of(key), call) ~= '0' then
-      redis.call('ZREM', index_of(key), call) -- it only followed
+      unique().give_up(key, call, to) -- it only followed
       return
     end
     if to ~= 'unknown' and has_no_effect(call, to, how.op) then
-      if to == 'failed' then
-        redis.call('ZADD', index_of(key), '+inf', call)
-      else
-        redis.call('ZREM', index_of(key), call)
-      end
+      unique().give_up(key, call, to)
     end
     advance_followers(key)
   end

@@ -1,6 +1,6 @@
 -- Prelude: unique keys: the index of the calls that may be the same action. `unique:<key>` lists, by score: 0 the call
--- that has the key; a place (of :admissions) a call that follows it, the oldest first; +inf a failed call that gave it up
--- and would have to take it again. Of a tool that holds duplicates every open call has a place, and no call has the key.
+-- that has the key; a place (of :admissions) a call that follows it, the oldest first; +inf a failed call without it,
+-- which would have to take it again. Of a tool that holds duplicates every open call has a place, and no call has the key.
 -- uses: held
 -- Invariant: a key has one call at most, and only that one is ever queued or running; what follows it gets its outcome.
 -- One function makes all others when it is first called: a call without a unique key pays for that one alone.
@@ -22,10 +22,6 @@ local function unique()
     return redis.call('ZCOUNT', index_of(key), 1, LAST_PLACE) > 0
   end
 
-  local function follow_no_longer(call)
-    redis.call('HDEL', record_of(call), 'follows', 'first_unknown')
-  end
-
   -- The oldest follower takes the key and goes on as any call does whose reason to wait is gone.
   local function promote(key, call)
     local got = fields(call, 'state', 'reason', 'tool')
@@ -34,7 +30,7 @@ local function unique()
       return
     end
     redis.call('ZADD', index_of(key), 0, call)
-    follow_no_longer(call)
+    redis.call('HDEL', record_of(call), 'follows', 'first_unknown')
     free(call, { op = 'free', actor = 'unique', tool = got[3] })
   end
 
@@ -45,15 +41,25 @@ local function unique()
       and not has_followers(key))
   end
 
-  -- The call that has the key, or nil.
+  -- A call that has ended leaves the key; one that an operator may run again stays listed, so that whatever key of the
+  -- keyring is the newest by then, all who could run meet in one index.
+  local function give_up(key, call, state)
+    if state == 'failed' then
+      redis.call('ZADD', index_of(key), '+inf', call)
+    else
+      redis.call('ZREM', index_of(key), call)
+    end
+  end
+
+  -- The call that has the key; or nil, and whether calls are listed that would have to take it again.
   local function holder_of(key)
     local first = redis.call('ZRANGE', index_of(key), 0, 0, 'WITHSCORES')
     if not first[1] or first[2] == 'inf' then
-      return nil
+      return nil, first[1] ~= nil
     elseif first[2] ~= '0' then
       promote(key, first[1])
     elseif is_over(key, first[1]) then
-      redis.call('ZREM', index_of(key), first[1])
+      give_up(key, first[1], fields(first[1], 'state')[1])
     else
       return first[1]
     end
@@ -72,20 +78,13 @@ local function unique()
     return first, got[2]
   end
 
-  local function is_equal_to(call, spec)
-    local print = fields(call, 'fp')[1]
-    for i = spec.fp_from, spec.fp_to do
-      if ARGV[i] == print then
-        return true
-      end
-    end
-    return false
-  end
-
   local function meet(spec, more, key, first)
-    if is_equal_to(first, spec) then
-      more.unique, more.follows = key, first
-      more.first_unknown = fields(first, 'state')[1] == 'unknown' and 1 or nil
+    local got, is_equal_call = fields(first, 'fp', 'state'), false
+    for i = spec.fp_from, spec.fp_to do
+      is_equal_call = is_equal_call or ARGV[i] == got[1]
+    end
+    if is_equal_call then
+      more.unique, more.follows, more.first_unknown = key, first, got[2] == 'unknown' and 1 or nil
       spec.follows = first
       redis.call('ZADD', index_of(key), next_place(), spec.call)
       return 'held', 'duplicate'
@@ -103,12 +102,11 @@ local function unique()
   local function join(spec, more)
     local home
     for i = spec.unique_from, spec.unique_to do
-      local first = holder_of(ARGV[i])
+      local first, is_listed = holder_of(ARGV[i])
       if first then
         return meet(spec, more, ARGV[i], first)
-      elseif not home and redis.call('EXISTS', index_of(ARGV[i])) == 1 then
-        home = ARGV[i]
       end
+      home = home or (is_listed and ARGV[i])
     end
     more.unique = home or ARGV[spec.unique_from]
     redis.call('ZADD', index_of(more.unique), 0, spec.call)
@@ -116,14 +114,13 @@ local function unique()
 
   -- The same for a tool that holds duplicates: the oldest equal call that is open, for a person to compare.
   local function join_equal(spec, more)
-    for i = spec.unique_from, spec.unique_to do
-      more.duplicate_of = redis.call('ZRANGE', index_of(ARGV[i]), 0, 0)[1]
-      more.unique = ARGV[i]
-      if more.duplicate_of then
-        break
+    more.unique = ARGV[spec.unique_from]
+    for i = spec.unique_to, spec.unique_from, -1 do
+      local oldest = redis.call('ZRANGE', index_of(ARGV[i]), 0, 0)[1]
+      if oldest then
+        more.duplicate_of, more.unique = oldest, ARGV[i]
       end
     end
-    more.unique = more.duplicate_of and more.unique or ARGV[spec.unique_from]
     redis.call('ZADD', index_of(more.unique), next_place(), spec.call)
   end
 
@@ -141,10 +138,10 @@ local function unique()
       return first
     end
     redis.call('ZADD', index_of(got[1]), 0, call)
-    follow_no_longer(call)
+    redis.call('HDEL', record_of(call), 'follows', 'first_unknown')
   end
 
-  unique_made = { index_of = index_of, has_followers = has_followers, holder_of = holder_of, join = join,
-    join_equal = join_equal, take_again = take_again }
+  unique_made = { index_of = index_of, has_followers = has_followers, holder_of = holder_of, give_up = give_up,
+    join = join, join_equal = join_equal, take_again = take_again }
   return unique_made
 end

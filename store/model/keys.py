@@ -28,7 +28,7 @@ namespace lie in one slot of a cluster.
 <ns>:no_worker:<tool>  set     calls held because no worker serves the tool
 <ns>:held_back         set     mutating calls held since the store went back
 <ns>:unique:<unique key>   zset   calls that may be the same action: 0 has the key, a place follows (of a tool that
-                       holds duplicates: every open call), +inf has failed without an effect and given it up
+                       holds duplicates: every open call), +inf has failed and does not have it
 <ns>:unique_unfinished  zset   unique keys whose followers are not all told yet, by the place of the last one that is
 <ns>:buckets           hash    rate:tool:<name> -> from when on its next start keeps the rate (us)
 <ns>:woken:<rate>      zset    calls that were woken for a start and are not claimed yet, by when (ms)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.store.scene import LEASE_MS, Scene, spec
+from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.outcomes import Failure, Outcome
 from toolonce.store.model.specs import ToolSpec
 from toolonce.store.model.states import SETTLED, State
@@ -273,3 +274,15 @@ def test_a_store_that_lost_writes_gives_no_key_on(scene: Scene) -> None:
     scene.cancel(first)
     assert scene.state(second) is State.FAILED
     assert outcome_of(scene, second).may_have_run
+
+
+def test_after_a_rotation_the_retry_of_a_call_whose_time_is_over_meets_the_call_that_has_its_key(scene: Scene) -> None:
+    old, both = Keyring.parse("the old key of all"), Keyring.parse("the new key of all,the old key of all")
+    scene.admit(scene.call("a", BILL, of=DAYS, keyring=old))
+    run = scene.take()
+    follower = submit(scene, "b", of=DAYS, keyring=old).key
+    scene.fail(run)
+    scene.store.advance(30 * DAY_MS)
+    third = submit(scene, "c", OTHER, of=DAYS, keyring=both)
+    assert third.state is State.QUEUED
+    assert [scene.retry(call) for call in (run.call, follower)] == ["taken", "taken"]
