@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -74,6 +75,9 @@ def summary(scene: Scene, way: object) -> dict[str, object]:
     record = scene.record(way(scene))
     names = ("state", "attempt", "fence", "result", "error", "reason", "begun")
     kept = {name: record.fields.values.get(name) for name in names}
+    kept["reason"] = re.sub(
+        r"^[0-9a-f]{32}$", "a call", kept["reason"] or ""
+    )  # its key is another one in each namespace
     stats = scene.stats()
     return {
         **kept,
