@@ -7,7 +7,7 @@
 --           shown_reason (for which it was held, "" for any), shown_fence ("" for any)
 -- RETURNS {"approved"} | {"denied"} | {"late", state} (its lifetime is over) | {"decided", state, by}
 --         | {"mismatch"} (other arguments than the ones shown) | {"changed", state, fence} (or another question)
---         | {"taken", call key, state} (it follows that call, which has its unique key) | {"gone"}
+--         | {"taken", call key, state} (another call has its unique key) | {"gone"}
 -- INVARIANT one decision wins for each question; an approval never covers other arguments, another call, the other
 --           question or a second run (retry.lua takes it back).
 local call, request = ARGV[1], ARGV[6]
@@ -36,6 +36,10 @@ elseif got[1] == 'expired' or (asked and tonumber(got[5]) <= now) then
   return reply(ARGV[3], call, request, 'late', got[1])
 elseif not asked or (ARGV[7] ~= '' and ARGV[7] ~= asked) or (ARGV[8] ~= '' and ARGV[8] ~= (got[7] or '0')) then
   return { 'changed', got[1], got[7] or '0' }
+end
+local has_key = ARGV[3] == 'approve' and unique().take_again(call)
+if has_key then
+  return { 'taken', has_key, fields(has_key, 'state')[1] }
 end
 redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', whole(now))
 if ARGV[3] == 'deny' then

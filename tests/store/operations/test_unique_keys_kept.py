@@ -86,6 +86,19 @@ def test_the_retry_of_a_call_that_got_the_words_of_the_first_is_refused(scene: S
     assert scene.take().call == run.call
 
 
+def test_an_approval_takes_the_key_or_names_the_call_that_has_it(scene: Scene) -> None:
+    first = submit(scene, "a", held="approval").key
+    index = f"{scene.space.root}unique:{scene.record(first).fields.values['unique']}"
+    scene.store.redis.delete(index)  # as where the store has lost a write
+    second = submit(scene, "b", OTHER).key
+    ikey = scene.record(first).fields.ikey
+    done = scene.run(operators.approve(scene.space, first, ikey, scene.word()))
+    assert (done.verdict, done.detail, scene.state(first)) == ("taken", second, State.HELD)
+    scene.cancel(second)
+    assert scene.approve(first) == "approved"
+    assert submit(scene, "c", OTHER).state is State.REFUSED
+
+
 def test_the_second_of_two_retries_is_refused(scene: Scene) -> None:
     calls = []
     for name in "ab":
