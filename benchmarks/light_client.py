@@ -49,6 +49,7 @@ _RUNS = _store("operations.runs", "execution")
 _TOOLS = _store("operations.tools", "specs")
 _IDENTITY = _store("model.identity", "identity")
 _STATES = _store("model.states", "states")
+GOES_ON = hasattr(_RUNS, "NextClaim")  # else the end of a call does not bring the next one
 
 
 class LightClient:
@@ -85,11 +86,14 @@ class LightClient:
         assert all(isinstance(run, _RUNS.Run) for run in runs), "each call that was taken is claimed"
         return runs
 
-    def settle(self, runs: Sequence[Any]) -> None:
-        """Store an outcome of each."""
+    def settle(self, runs: Sequence[Any]) -> list[Any]:
+        """Store an outcome of each; the runs that come with that, one for each slot as long as there are any."""
         ending = _RUNS.Ending(_STATES.State.SUCCEEDED, "1")
-        answers = self._run([_RUNS.settle(self.space, run, ending) for run in runs])
+        answers = self._run(
+            [_RUNS.settle(self.space, run, ending, **self._wish(slot)) for slot, run in enumerate(runs)]
+        )
         assert all(answer.verdict == "settled" for answer in answers)
+        return [answer.next for answer in answers if GOES_ON and answer.next]
 
     def _admission(self, turn_id: str) -> Any:
         space, scope = self.space.name, "bench"
@@ -104,8 +108,16 @@ class LightClient:
         return _ADMISSION.admit(self.space, turn, calls, request=_ADMISSION.Request(turn_id))
 
     def _delivery(self, job: str) -> Any:
+        return _RUNS.Delivery(job, POINTER_QUEUE, self._token(), "worker-1")
+
+    def _token(self) -> str:
         self._taken += 1
-        return _RUNS.Delivery(job, POINTER_QUEUE, f"{os.getpid():07}.{self._taken:07}", "worker-1")
+        return f"{os.getpid():07}.{self._taken:07}"
+
+    def _wish(self, slot: int) -> dict[str, Any]:
+        if not GOES_ON:
+            return {}
+        return {"wish": _RUNS.NextClaim(POINTER_QUEUE, self._token(), f"{os.getpid():07}.{slot:03}", LEASE_MS)}
 
     def _run(self, invocations: Sequence[Any]) -> list[Any]:
         for script in {invocation.script for invocation in invocations}:
@@ -162,24 +174,29 @@ def drain(client: LightClient) -> Iterator[tuple[str, int]]:
     calls = 0
     yield "drain", 0
     while deliveries := client.take(SLOTS):
-        client.settle(client.claim(deliveries))
-        calls += len(deliveries)
+        runs = client.claim(deliveries)
+        while runs:
+            calls += len(runs)
+            runs = client.settle(runs)
     yield "", calls
 
 
 def steps(client: LightClient, count: int) -> Iterator[tuple[str, int]]:
-    """Each step of a call for all calls, one step a phase. Tokens and ids are as long in each run."""
+    """Each step of a call for all calls, one step a phase; where the end of a call brings the next one, only the first
+    ones are taken and claimed. Tokens and ids are as long in each run."""
     client.admit("warm", WARM)
     client.settle(client.claim(client.take(WARM)))
     yield "admit", 0
     client.admit("steps", count)
     yield "take", 0
-    deliveries = client.take(count)
+    deliveries = client.take(AT_ONCE if GOES_ON else count)
     yield "claim", 0
-    runs = client.claim(deliveries)
+    runs, calls = client.claim(deliveries), 0
     yield "settle", 0
-    client.settle(runs)
-    yield "", len(runs)
+    while runs:
+        calls += len(runs)
+        runs = client.settle(runs)
+    yield "", calls
 
 
 def phased(phases: Iterator[tuple[str, int]]) -> None:
