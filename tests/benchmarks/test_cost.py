@@ -40,7 +40,8 @@ def test_a_short_run_measures_each_cost_against_a_checkout_and_says_that_it_does
     assert answer["server_us_per_call"] > 0
     assert answer["worker_us_per_call"] > 0
     assert 1_000 < answer["aof_bytes_per_call"] < 20_000
-    assert 500 < answer["bytes_per_queued_call"] < answer["bytes_per_settled_call"] < 10_000
+    # So few calls share what the worker itself keeps in the store.
+    assert 500 < answer["bytes_per_queued_call"] < answer["bytes_per_settled_call"] < 50_000
     assert answer["before"].keys() <= answer.keys()
     assert "apt-get install valgrind" in ran.stdout
     assert answer["instructions_per_call"] is None
