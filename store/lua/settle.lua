@@ -90,8 +90,10 @@ local function take_next(mine)
       redis.call('LPUSH', list, job)
       return nil, nil, due
     end
-    local run = take_run(job, mine)
-    if run[1] == 'run' then
+    local is_whole, run = pcall(take_run, job, mine)
+    if not is_whole then
+      run = {} -- its record is broken, which is no fault of this call: the sweep finds it
+    elseif run[1] == 'run' then
       redis.call('SET', root .. 'next:' .. mine.slot, job .. ' ' .. mine.token, 'EX', NEXT_KEPT_S)
       return job, run, due
     end

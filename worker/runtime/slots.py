@@ -150,15 +150,23 @@ class Slots:
         """Run the call of this pointer, and those that come with the end of the one before."""
         session = self._claimed(delivery, link)
         while session:
+            self._execute(session, cursor, link)
+            session = session.following
+            if session and self.draining.is_set():
+                self.executor.give_back(session, link)
+                return
+
+    def _execute(self, session: RunSession, cursor: QueueCursor, link: Link) -> None:
+        try:
             with session, working_on(session.run):
                 if session.is_remembered:
                     self._watermark.note(session.run.fence)
                 reach("after_claim")
                 self.executor.execute(session, link, lambda: self._wish(cursor))
-            session = session.following
-            if session and self.draining.is_set():
-                self.executor.give_back(session, link)
-                return
+        except Exception:
+            if session.following:  # nobody else knows of it
+                self.executor.give_back(session.following, link)
+            raise
 
     def _wish(self, cursor: QueueCursor) -> NextClaim | None:
         """The next call for a slot that has none any more; nothing in a drain."""

@@ -174,6 +174,16 @@ def test_an_entry_that_is_no_pointer_is_left_to_the_worker(scene: Scene) -> None
     assert scene.pop() == "not-a-pointer"
 
 
+def test_a_call_whose_record_is_broken_is_passed_over(real_scene: Scene) -> None:
+    scene = Scene(real_scene.store, audited=False)
+    run = scene.start("a")
+    broken, last = scene.submit("b"), scene.submit("c")
+    scene.store.redis.hset(scene.space.record(broken), "attempt", "many")
+
+    assert end_with_next(scene, run).call == last
+    assert scene.state(run.call) is State.SUCCEEDED
+
+
 def test_beyond_the_memory_reserve_nothing_is_taken(scene: Scene) -> None:
     run = scene.start("a")
     scene.submit("b")

@@ -11,6 +11,7 @@ from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
 from toolonce.store.model.states import State
 from toolonce.worker import Registry
+from toolonce.worker.execution.attempt import Attempt
 from toolonce.worker.execution.run_session import RunSession
 from toolonce.worker.runtime.process import Process
 from toolonce.worker.runtime.queue_reader import _STAY
@@ -84,6 +85,32 @@ def test_a_worker_that_drains_gives_back_the_call_that_it_has_just_got(
     assert record.fields.attempt == 0
     assert [line["op"] for line in record.history] == ["admit", "claim", "release"]
     assert effects.read_text().split() == ["often"]
+
+
+def test_a_slot_that_fails_between_two_calls_gives_the_second_one_back(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effects = tmp_path / "effects"
+    tools = registry_of(effects)
+    failures = iter([OSError("no room for a line of the log")])
+    trace = Attempt._trace
+
+    def fail_once(attempt: Attempt, end: Any) -> None:
+        for failure in failures:
+            raise failure
+        trace(attempt, end)
+
+    site.publish(tools)
+    keys = [site.submit("often") for _ in range(2)]
+    monkeypatch.setattr(Attempt, "_trace", fail_once)
+    with site.worker_here(tools, concurrency=1, queues=("long",)):
+        for key in keys:
+            site.wait_for(key, State.SUCCEEDED)
+
+    record = site.record(keys[1])
+    assert [line["op"] for line in record.history] == ["admit", "claim", "release", "claim", "settle"]
+    assert record.fields.attempt == 1
+    assert effects.read_text().split() == ["often", "often"]
 
 
 def test_a_worker_that_drains_asks_for_no_next_call(site: Site, tmp_path: Path) -> None:
