@@ -31,8 +31,8 @@ def get_record(connection: Connection, typed: str) -> Record:
     found = connection.run(record(connection.space, key if len(key) == KEY_DIGITS else _complete(connection, key)))
     if found is None:
         raise NotFound(f"no call {key} in {connection.place}; `toolonce calls` lists the calls")
-    if not found.fields.ikey.startswith(f"{found.key}-{fingerprint}"):
-        raise NotFound(f"call {found.key} has another fingerprint: {found.fields.ikey}")
+    if not found.idempotency_key.startswith(f"{found.key}-{fingerprint}"):
+        raise NotFound(f"call {found.key} has another fingerprint: {found.idempotency_key}")
     return found
 
 

@@ -27,7 +27,7 @@ NUMBERS = ("attempt", "attempt_limit", "fence")
 def as_json(found: Record) -> dict[str, Any]:
     """The whole call as JSON. Times are ms of Redis time; `next` lists commands that fit the state."""
     fields = found.fields
-    view: dict[str, Any] = {"call": found.key, "idempotency_key": fields.ikey, "state": found.state}
+    view: dict[str, Any] = {"call": found.key, "idempotency_key": found.idempotency_key, "state": found.state}
     view |= external(fields.typed((*IDENTITY, *NUMBERS, *TIMES)))
     view["position"] = fields.position
     view |= {name: text for name, text in fields.typed(("reason", "worker", "settled_by")).items() if text}
@@ -92,40 +92,40 @@ def next_steps(found: Record) -> list[str]:
                 f"toolonce cancel {key}",
             ]
         case State.HELD, "store_went_back":
-            return _held_back(key, found.fields)
+            return _held_back(found)
+        case State.HELD, "order" if found.waits_for and found.waits_for[1] == State.UNKNOWN:
+            ahead = found.waits_for[0][:12]
+            return [f"toolonce call {ahead} (it is in doubt; this one waits for it)", f"toolonce cancel {key}"]
         case State.QUEUED, "paused":
             return [f"toolonce resume {parked_by(found.fields.waits)}", f"toolonce cancel {key}"]
         case ((State.HELD | State.QUEUED | State.RUNNING), _):
             return [f"toolonce wait {key}", f"toolonce cancel {key}"]
-        case State.HELD, "order" if found.waits_for and found.waits_for[1] == State.UNKNOWN:
-            ahead = found.waits_for[0][:12]
-            return [f"toolonce call {ahead} (it is in doubt; this one waits for it)", f"toolonce cancel {key}"]
         case State.UNKNOWN, _:
-            return _in_doubt(key, found.fields)
+            return _in_doubt(found)
         case State.FAILED, _:
             return [f"toolonce retry {key} --reason R"]
         case _:
             return []
 
 
-def _held_back(key: str, fields: RecordFields) -> list[str]:
+def _held_back(found: Record) -> list[str]:
     """Commands for a call that may have run before the store lost writes; a person has to find out."""
     return [
-        f"look for {fields.ikey} in the system that {fields.tool} changes",
-        f"toolonce resolve {key} --succeeded JSON --reason R",
-        f"toolonce resolve {key} --failed MESSAGE --reason R",
-        f"toolonce recover --accept-loss {key} --reason R",
-        f"toolonce cancel {key}",
+        f"look for {found.idempotency_key} in the system that {found.fields.tool} changes",
+        f"toolonce resolve {found.key} --succeeded JSON --reason R",
+        f"toolonce resolve {found.key} --failed MESSAGE --reason R",
+        f"toolonce recover --accept-loss {found.key} --reason R",
+        f"toolonce cancel {found.key}",
     ]
 
 
-def _in_doubt(key: str, fields: RecordFields) -> list[str]:
+def _in_doubt(found: Record) -> list[str]:
     """Commands for an unknown call: a person has to find out whether it happened."""
     return [
-        f"look for {fields.ikey} in the system that {fields.tool} changes",
-        f"toolonce resolve {key} --succeeded JSON --reason R",
-        f"toolonce resolve {key} --failed MESSAGE --reason R",
-        f"toolonce retry {key} --reason R",
+        f"look for {found.idempotency_key} in the system that {found.fields.tool} changes",
+        f"toolonce resolve {found.key} --succeeded JSON --reason R",
+        f"toolonce resolve {found.key} --failed MESSAGE --reason R",
+        f"toolonce retry {found.key} --reason R",
     ]
 
 

@@ -12,7 +12,7 @@ local function take_run(job, mine)
   local state, held_by, under, not_before, lanes, predecessors, queue, reason, waits, woken =
     unpack(run, RUN_FIELDS + 1)
   local tool, tenant, effect, deadline_at = run[1], run[7], run[11], run[15]
-  if not state or run[5] ~= job then
+  if not state or job_of(call, run[5]) ~= job then
     return { 'gone' }
   elseif state == 'running' then
     if held_by == token then

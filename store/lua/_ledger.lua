@@ -22,6 +22,11 @@ local function record_of(call)
   return root .. 'call:' .. call
 end
 
+-- The name of its RQ job, and what handlers forward downstream: its key, and its fingerprint.
+local function job_of(call, fingerprint)
+  return call .. '-' .. (fingerprint or '')
+end
+
 local function fields(call, ...)
   return redis.call('HMGET', record_of(call), ...)
 end

@@ -77,7 +77,7 @@ local function resumed(name, stored)
 end
 
 local function bring_one_back(call, line)
-  local got = fields(call, 'queue', 'ikey', 'not_before')
+  local got = fields(call, 'queue', 'fp', 'not_before')
   if redis.call('RPUSH', root .. 'history:' .. call, line) > HISTORY_KEPT then
     redis.call('LPOP', root .. 'history:' .. call)
   end
@@ -87,7 +87,7 @@ local function bring_one_back(call, line)
   if tonumber(got[3] or '0') > now then
     redis.call('ZADD', root .. 'delayed', got[3], call)
   else
-    push(call, got[1], got[2])
+    push(call, got[1], job_of(call, got[2]))
   end
 end
 

@@ -2,8 +2,8 @@
 -- uses: predecessors
 local ARGUMENT_ERRORS_TTL = 86400
 
-local function store_pointer(asked, status)
-  redis.call('HSET', rq .. 'job:' .. asked.ikey, 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
+local function store_pointer(call, asked, status)
+  redis.call('HSET', rq .. 'job:' .. job_of(call, asked.fp), 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
     'status', status, unpack(ARGV, job_from, job_to))
 end
 
@@ -73,7 +73,7 @@ local function await_worker(call, asked, more, rates_wait)
     redis.call('ZADD', root .. 'waiting:' .. rated, redis.call('INCR', root .. 'pushes'), call)
     more.waits = rated -- those before it wait, so it would be claimed only to wait as well
   else
-    line_up(call, asked.queue, asked.ikey)
+    line_up(call, asked.queue, job_of(call, asked.fp))
   end
 end
 

@@ -58,8 +58,8 @@ local function enqueue(call, delay, waits_for_replicas)
   elseif waits_for_replicas then
     park(call, fields(call, 'queue')[1], REPLICAS, 0)
   else
-    local got = fields(call, 'queue', 'ikey')
-    push(call, got[1], got[2])
+    local got = fields(call, 'queue', 'fp')
+    push(call, got[1], job_of(call, got[2]))
   end
 end
 

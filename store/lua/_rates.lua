@@ -115,8 +115,8 @@ local function park_with(queue, tool, limit, park)
   local list, others = queue_key(queue), {}
   for _, job in ipairs(redis.call('LPOP', list, AHEAD) or {}) do
     local call = string.sub(job, 1, 32)
-    local got = fields(call, 'tool', 'state', 'woken', 'ikey')
-    if got[1] == tool and got[2] == 'queued' and not got[3] and got[4] == job then
+    local got = fields(call, 'tool', 'state', 'woken', 'fp')
+    if got[1] == tool and got[2] == 'queued' and not got[3] and job_of(call, got[4]) == job then
       park(call, queue, limit)
     else
       table.insert(others, 1, job)

@@ -45,14 +45,14 @@ local function wake_waiting(limit, most)
   local first = redis.call('ZPOPMIN', root .. 'waiting:' .. limit, most)
   for i = #first - 1, 1, -2 do -- the last one first: each goes to the front of its queue
     local call = first[i]
-    local got = fields(call, 'queue', 'ikey')
+    local got = fields(call, 'queue', 'fp')
     if got[1] and got[2] then -- else its record is gone
       redis.call('HDEL', record_of(call), 'waits')
       redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
       if string.sub(limit, 1, 5) == 'rate:' then
         redis.call('ZADD', root .. 'woken:' .. limit, whole(now), call)
       end
-      push(call, got[1], got[2], first[i + 1])
+      push(call, got[1], job_of(call, got[2]), first[i + 1])
     end
   end
   if redis.call('EXISTS', root .. 'waiting:' .. limit) == 0 then
@@ -72,9 +72,9 @@ local function resume(most)
   local waiting = root .. 'waiting:' .. REPLICAS
   local first = redis.call('ZPOPMIN', waiting, most)
   for i = 1, #first - 1, 2 do
-    local got = fields(first[i], 'queue', 'ikey')
+    local got = fields(first[i], 'queue', 'fp')
     redis.call('HDEL', record_of(first[i]), 'waits')
-    push(first[i], got[1], got[2])
+    push(first[i], got[1], job_of(first[i], got[2]))
   end
   if redis.call('EXISTS', waiting) == 0 then
     redis.call('SREM', root .. 'saturated_limits', REPLICAS)

@@ -4,9 +4,9 @@
 
 -- What leaving a state and coming to rest have to know of a record, read once.
 local function load_context(call)
-  local got = fields(call, 'queue', 'ikey', 'token', 'tenant', 'waits', 'woken', 'deadline_at', 'lanes', 'turn_key',
+  local got = fields(call, 'queue', 'fp', 'token', 'tenant', 'waits', 'woken', 'deadline_at', 'lanes', 'turn_key',
     'answers', 'scope', 'unique', 'hold_duplicates')
-  return { queue = got[1], job = got[2], token = got[3], tenant = got[4], waits = got[5], woken = got[6],
+  return { queue = got[1], job = job_of(call, got[2]), token = got[3], tenant = got[4], waits = got[5], woken = got[6],
     deadline_at = got[7], lanes = got[8], turn_key = got[9], answers = got[10], scope = got[11],
     unique = got[12], hold_duplicates = got[13] }
 end

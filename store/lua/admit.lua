@@ -72,7 +72,7 @@ local function admit(spec)
   if state ~= 'refused' then
     more.may_have_run = has_lost_writes and asked.effect ~= 'read' and 1 or nil
     state, reason = place(spec, more)
-    store_pointer(asked, state == 'held' and 'deferred' or 'queued')
+    store_pointer(call, asked, state == 'held' and 'deferred' or 'queued')
   end
   if reason == 'invalid_arguments' or reason == 'too_costly' then
     more.argument_errors = count_argument_error(asked)

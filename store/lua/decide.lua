@@ -15,7 +15,7 @@ local before = answered(ARGV[3], call, request)
 if before then
   return before
 end
-local got = fields(call, 'state', 'reason', 'ikey', 'tool', 'approval_until', 'decided_by', 'fence', 'attempt',
+local got = fields(call, 'state', 'reason', 'fp', 'tool', 'approval_until', 'decided_by', 'fence', 'attempt',
   'duplicate_of', 'no_repeat', 'approval_ms', 'follows')
 local event = { op = ARGV[3], actor = ARGV[4], tool = got[4], reason = ARGV[5] }
 local asked = got[1] == 'held' and (got[2] == 'approval' or got[2] == 'duplicate') and got[2]
@@ -24,7 +24,7 @@ if not got[1] then
     compare_record(call, nil, 0, tonumber(ARGV[8])) -- it was shown under that fence
   end
   return { 'gone' }
-elseif got[3] ~= ARGV[2] then
+elseif job_of(call, got[3]) ~= ARGV[2] then
   return { 'mismatch' }
 elseif got[1] == 'held' and got[12] then
   return { 'taken', got[12], fields(got[12], 'state')[1] or '' }

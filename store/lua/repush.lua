@@ -27,7 +27,7 @@ local function find_border()
 end
 
 local function push_again(call)
-  local got = fields(call, 'ikey', 'tool', 'state', 'woken_at')
+  local got = fields(call, 'fp', 'tool', 'state', 'woken_at')
   local woken_at = tonumber(got[4] or '0')
   if woken_at > now - grace and woken_at <= now then
     return 0 -- woken just now
@@ -36,8 +36,9 @@ local function push_again(call)
   if got[3] ~= 'queued' then
     return 0
   end
-  redis.call('LREM', list .. ':intermediate', 0, got[1])
-  push(call, queue, got[1])
+  local job = job_of(call, got[1])
+  redis.call('LREM', list .. ':intermediate', 0, job)
+  push(call, queue, job)
   note(call, { op = 'repush', actor = 'recovery', tool = got[2], reason = 'its pointer was lost' })
   return 1
 end

@@ -20,10 +20,10 @@ local has_key = unique().take_again(call)
 if has_key then
   return { 'taken', has_key, fields(has_key, 'state')[1] }
 end
-local got = fields(call, 'ikey', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes', 'duplicate_of', 'approval_ms',
+local got = fields(call, 'fp', 'queue', 'tool', 'attempt', 'max_attempts', 'lanes', 'duplicate_of', 'approval_ms',
   'error', 'may_have_run')
 local has_no_effect = got[9] and got[9] ~= '' and cjson.decode(got[9]).effect == 'none' and not got[10]
-local job = rq .. 'job:' .. got[1]
+local job = rq .. 'job:' .. job_of(call, got[1])
 redis.call('HDEL', job, 'worker_name') -- of an attempt that is over
 redis.call('HSET', job, 'origin', space .. '.' .. got[2], 'description', got[3], unpack(ARGV, 9, 8 + tonumber(ARGV[8])))
 local seq = redis.call('INCR', root .. 'admissions')

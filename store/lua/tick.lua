@@ -29,9 +29,9 @@ apply_due('approvals', function(call)
   approvals = approvals + 1
 end)
 apply_due('delayed', function(call)
-  local got = fields(call, 'queue', 'ikey')
+  local got = fields(call, 'queue', 'fp')
   redis.call('ZREM', root .. 'delayed', call)
-  push(call, got[1], got[2])
+  push(call, got[1], job_of(call, got[2]))
   available = available + 1
 end)
 for _, limit in ipairs(redis.call('SRANDMEMBER', root .. 'saturated_limits', most)) do

@@ -105,7 +105,6 @@ class RecordFields:
     fp = _text("admission")
     by_intent = _flag("admission", "the call was named by its turn and its place in it")
     kid = _text("admission", "forgotten", "taken")
-    ikey = _text("admission")
     tool = _text("admission")
     version = _text("admission")
     kind = _text("admission")
@@ -215,7 +214,7 @@ class ToldAnswer(NamedTuple):
     call_id: str | None
     position: str | None
     kind: str | None
-    ikey: str | None
+    fp: str | None
     attempt: str | None
     fence: str | None
     reason: str | None
@@ -243,7 +242,7 @@ class ToldRun(NamedTuple):
     version: str | None
     kind: str | None
     args: str | None
-    ikey: str | None
+    fp: str | None
     scope: str | None
     tenant: str | None
     turn: str | None

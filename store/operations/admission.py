@@ -258,7 +258,6 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
         "v": RECORD_VERSION,
         "fp": call.identity.fingerprints[0],
         "kid": call.key_id,
-        "ikey": call.identity.idempotency_key,
         "tool": call.tool,
         "version": spec.version,
         "kind": call.kind,

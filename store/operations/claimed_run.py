@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ..model.identity import idempotency_key
 from ..model.record import ToldRun
 from ..model.specs import Effect
 from .pointers import call_of
@@ -130,7 +131,7 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         version=told.version or "",
         kind=told.kind or "function",
         arguments=told.args or "{}",
-        idempotency_key=told.ikey or "",
+        idempotency_key=idempotency_key(call, told.fp or ""),
         scope=told.scope or "",
         tenant=told.tenant or "",
         turn_id=told.turn or "",

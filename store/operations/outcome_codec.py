@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..model import identity
 from ..model.errors import CorruptRecord
 from ..model.outcomes import Failure, Outcome
 from ..model.plain import plain_value, whole_text
@@ -85,7 +86,7 @@ def _read(key: str, got: ToldAnswer, *, replayed: bool) -> Outcome:
     # By position: by name takes a third longer, and this stands in the way of every replay.
     return Outcome(
         key,
-        got.ikey or "",
+        identity.idempotency_key(key, got.fp or ""),
         got.tool or "",
         got.call_id,
         int(got.position or 0),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from ..model.errors import CorruptRecord
+from ..model.identity import idempotency_key
 from ..model.keys import Namespace
 from ..model.outcomes import Failure, Outcome
 from ..model.record import PAGE_FIELDS, RecordFields
@@ -43,6 +44,10 @@ class Record:
     lease_left_ms: int | None
     read_at: int
     waits_for: tuple[str, str] | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        return idempotency_key(self.key, self.fields.fp)
 
     @property
     def fence(self) -> int:

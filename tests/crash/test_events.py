@@ -29,7 +29,7 @@ def _executions(events: Events) -> Counter[int]:
 
 def _deliver_again(site: Site, key: str) -> None:
     queue = site.connection.space.queue_key("default")
-    site.connection.command("RPUSH", queue, site.record(key).fields.ikey)
+    site.connection.command("RPUSH", queue, site.record(key).idempotency_key)
     wait_until(lambda: not site.connection.command("EXISTS", queue), description="the pointer is taken")
     intermediate = site.connection.space.intermediate_key("default")
     wait_until(lambda: not site.connection.command("EXISTS", intermediate), description="and claimed")

@@ -87,7 +87,7 @@ def test_a_request_that_timed_out_is_in_doubt_and_is_not_sent_again(site: Site, 
         again = site.submit("order", what="tea", turn_id="t1")
 
     assert site.state(again) is State.UNKNOWN
-    assert shop.keys == [record.fields.ikey]
+    assert shop.keys == [record.idempotency_key]
 
 
 def test_a_refused_connection_runs_again_and_siblings_that_ended_do_not(site: Site, shop: _Shop) -> None:
@@ -108,7 +108,7 @@ def test_a_refused_connection_runs_again_and_siblings_that_ended_do_not(site: Si
         replay = site.submit_outcomes(turn, turn_id="t1")
 
     assert sorted(entered) == ["m1", "m2"]
-    assert shop.keys == [records[2].fields.ikey]
+    assert shop.keys == [records[2].idempotency_key]
     assert records[2].fields.attempt == 2
     assert [outcome.value for outcome in replay] == ["m1", "m2", "m3"]
     assert all(outcome.replayed for outcome in replay)
@@ -184,7 +184,7 @@ def test_work_that_outlasts_many_leases_is_not_started_again_by_a_redelivery(sit
         for lease in range(1, 5):
             until = first.read_at + 300 * lease
             wait_until(partial(_is_later, site, key, until), description="a lease is over")
-            site.connection.command("RPUSH", queue, first.fields.ikey)
+            site.connection.command("RPUSH", queue, first.idempotency_key)
             wait_until(lambda: not site.connection.command("EXISTS", queue), description="it was delivered again")
         go_on.set()
         record = site.wait_for(key, State.SUCCEEDED)

@@ -54,7 +54,7 @@ def test_a_rotation_causes_no_conflict_and_changes_no_stored_key(site: Site, mon
     registry = _served(forwarded)
     site.publish(registry)
     before = _submit(site, OLD)
-    stored = site.record(before.key).fields
+    stored = site.record(before.key)
 
     monkeypatch.setenv(keyring.VARIABLE, f"{NEW},{OLD}")
     with site.worker_here(registry):
@@ -66,9 +66,9 @@ def test_a_rotation_causes_no_conflict_and_changes_no_stored_key(site: Site, mon
     assert not rotated.conflict
     assert not reversed_.conflict
     assert rotated.value == reversed_.value == "mine"
-    after = site.record(before.key).fields
-    assert (after.ikey, after.fp, after.kid) == (stored.ikey, stored.fp, stored.kid)
-    assert forwarded == [stored.ikey]
+    after = site.record(before.key)
+    assert (after.fields.fp, after.fields.kid) == (stored.fields.fp, stored.fields.kid)
+    assert forwarded == [stored.idempotency_key] == [after.idempotency_key]
 
 
 def test_processes_that_know_both_keys_in_either_order_read_what_the_others_sealed(

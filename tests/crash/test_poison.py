@@ -25,7 +25,7 @@ def test_a_read_that_kills_its_workers_is_given_up_after_its_attempts_and_others
     poison = site.submit("look", what="poison")
     _kill_workers(site, starter, poison, ATTEMPTS)
     behind = site.submit("put", what="behind")  # not before: a worker that is to die of the poison would die of it
-    site.connection.command("LREM", site.connection.space.queue_key("default"), 0, site.record(behind).fields.ikey)
+    site.connection.command("LREM", site.connection.space.queue_key("default"), 0, site.record(behind).idempotency_key)
     with starter.work(site):
         failed = site.wait_for(poison, State.FAILED)
         site.wait_for(behind, State.SUCCEEDED)

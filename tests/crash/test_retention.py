@@ -71,7 +71,7 @@ def test_each_state_is_forgotten_after_its_own_time_and_a_late_delivery_finds_th
         )
         site.wait_for(kept, State.SUCCEEDED)
         wait_until(lambda: site.record(forgotten).fields.forgotten, description="the failure's body goes")
-        job = site.record(forgotten).fields.ikey
+        job = site.record(forgotten).idempotency_key
         site.connection.command("RPUSH", site.connection.space.queue_key("default"), job)
         again = site.submit("fail", what="gone", turn_id="t2")
         queue = site.connection.space.queue_key("default")

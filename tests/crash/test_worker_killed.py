@@ -19,7 +19,7 @@ def test_redelivery_after_the_effect_does_not_run_it_again(site: Site) -> None:
     with site.worker(crash="after_effect") as worker:
         key = site.submit("put", what="x")
         worker.wait()
-    job = site.record(key).fields.ikey
+    job = site.record(key).idempotency_key
     queue = site.connection.space.queue_key("default")
 
     site.connection.command("RPUSH", queue, job, job)

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
         def act(one: Plan, by: Actor) -> Decision:
             shown = Question(one.call.fields.reason, one.call.fence)
-            return connection.run(decide(connection.space, one.call.key, one.call.fields.ikey, by, shown=shown))
+            return connection.run(decide(connection.space, one.call.key, one.call.idempotency_key, by, shown=shown))
 
         return selection.carry_out(args, plans, act, by=actor.actor_of(args))
 

@@ -44,7 +44,7 @@ def test_a_newcomer_settles_a_call_in_doubt_by_what_the_screen_says(
     listed = terminal.type(re.search(r"fix:  (toolonce calls --state unknown)", diagnosis).group(1))  # type: ignore[union-attr]
     shown = terminal.type(re.search(r"(toolonce call \w+)", listed).group(1))  # type: ignore[union-attr]
     assert '"cents": 500' in shown
-    assert scene.record(run.call).fields.ikey in shown
+    assert scene.record(run.call).idempotency_key in shown
     offered = re.search(r"(toolonce resolve \w+ --succeeded) JSON (--reason) R", shown)
     assert offered
     answer = terminal.type(f"{offered[1]} '{{\"paid\": 500}}' {offered[2]} 'it is on the statement'")

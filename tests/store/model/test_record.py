@@ -8,9 +8,7 @@ from pathlib import Path
 from toolonce.store.model.record import ANSWER_FIELDS, FIELDS, PAGE_FIELDS, RUN_FIELDS, RecordFields
 
 ROOT = Path(__file__).resolve().parents[3]
-RAW = re.compile(
-    r"""\bstored(\[["']|\.get\(["'](attempt|fence|state|tool|reason|ikey|args|secret|kid|forgotten)["'])"""
-)
+RAW = re.compile(r"""\bstored(\[["']|\.get\(["'](attempt|fence|state|tool|reason|fp|args|secret|kid|forgotten)["'])""")
 OTHER_HASHES = {"worker/runtime/worker_status.py", "worker/tools/handler_result.py", "store/model/outcomes.py"}
 """They read a worker's hash, or JSON, under the same word."""
 

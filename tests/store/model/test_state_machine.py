@@ -142,7 +142,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=runs, call=calls)
     def redeliver(self, call: str) -> Any:
-        return self.claim(self.scene.record(call).fields.ikey, False)
+        return self.claim(self.scene.record(call).idempotency_key, False)
 
     @rule(run=runs, state=st.sampled_from(State), again=st.booleans())
     def settle(self, run: Run | None, state: State, again: bool) -> None:
@@ -183,7 +183,7 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def say(self, call: str, what: str, again: bool) -> None:
         seen, word = self.scene.seen(call), self.scene.word()
-        ikey = self.scene.record(call).fields.ikey
+        ikey = self.scene.record(call).idempotency_key
         invocation = {
             "cancel": operators.cancel(self.space, seen, word),
             "retry": operators.retry(self.space, seen, word),

@@ -58,7 +58,8 @@ ARRIVALS: dict[State, Callable[[Scene], str]] = {
 
 def last_run(scene: Scene, call: str) -> Run:
     """The run of the call's newest fence, or one that never was."""
-    stored = scene.record(call).fields
+    record = scene.record(call)
+    stored = record.fields
     return Run(
         call=call,
         fence=stored.fence,
@@ -68,7 +69,7 @@ def last_run(scene: Scene, call: str) -> Run:
         version="1",
         kind="function",
         arguments="{}",
-        idempotency_key=stored.ikey,
+        idempotency_key=record.idempotency_key,
         scope="scope",
         tenant="",
         turn_id="turn",

@@ -22,7 +22,7 @@ def spoil(scene: Scene, call: str, how: str) -> None:
     if how == "gone":
         scene.store.redis.delete(record)
     else:
-        scene.store.redis.hdel(record, "queue", "ikey")
+        scene.store.redis.hdel(record, "queue", "fp")
 
 
 @pytest.mark.parametrize("how", ["gone", "broken"])

@@ -217,7 +217,7 @@ def test_a_pointer_that_comes_twice_leaves_the_call_waiting_in_one_place_and_in_
     of_tool = scene.start("c", of=READ_ONE)
     second = scene.submit("d", of=READ_ONE)
     assert claim_next(scene) == NotRun("parked", "tool:look")
-    assert scene.claim(scene.record(first).fields.ikey) == NotRun("parked", "tool:look")
+    assert scene.claim(scene.record(first).idempotency_key) == NotRun("parked", "tool:look")
     scene.settle(of_tenant)
     scene.settle(of_tool)
     run = scene.take()
@@ -233,6 +233,6 @@ def test_a_delayed_call_whose_pointer_comes_twice_waits_for_its_slot_alone(scene
     scene.retry_later(delayed, 1_000)
     scene.start("b", of=READ_ONE)
     scene.store.advance(1_000)
-    assert scene.claim(scene.record(delayed.call).fields.ikey) == NotRun("parked", "tool:look")
+    assert scene.claim(scene.record(delayed.call).idempotency_key) == NotRun("parked", "tool:look")
     scene.tick()
     assert scene.queued_jobs() == []

@@ -25,7 +25,7 @@ def test_an_approval_is_bound_to_the_arguments_that_were_shown(scene: Scene) -> 
 
 def test_of_two_decisions_the_first_wins_and_the_second_hears_of_it(scene: Scene) -> None:
     call = scene.submit(held="approval")
-    ikey = scene.record(call).fields.ikey
+    ikey = scene.record(call).idempotency_key
     assert scene.approve(call) == "approved"
     done = scene.run(operators.deny(scene.space, call, ikey, scene.word(actor="bob")))
     assert (done.verdict, done.detail, done.more) == ("decided", "queued", "alice")
@@ -36,7 +36,7 @@ def test_of_two_decisions_the_first_wins_and_the_second_hears_of_it(scene: Scene
 )
 def test_who_was_denied_is_told_the_reason(scene: Scene, reason: str, told: str) -> None:
     call = scene.submit(held="approval")
-    ikey = scene.record(call).fields.ikey
+    ikey = scene.record(call).idempotency_key
     scene.run(operators.deny(scene.space, call, ikey, scene.word(reason)))
     failure = scene.record(call).failure
     assert failure
@@ -106,7 +106,7 @@ def test_two_operators_who_saw_the_same_call_cause_one_run(scene: Scene) -> None
 
 
 def words(scene: Scene, call: str, seen: Expected) -> dict[str, Callable[[Actor], Invocation[Decision]]]:
-    ikey = scene.record(call).fields.ikey
+    ikey = scene.record(call).idempotency_key
     return {
         "approve": lambda word: operators.approve(scene.space, call, ikey, word),
         "deny": lambda word: operators.deny(scene.space, call, ikey, word),
@@ -136,7 +136,7 @@ def test_a_word_said_twice_under_one_request_is_answered_the_same_and_done_once(
 def test_a_request_id_counts_for_one_operation_on_one_call_only(scene: Scene) -> None:
     first, second = scene.submit("a", held="approval"), scene.submit("b", held="approval")
     word = scene.word(request="reused")
-    ikeys = [scene.record(call).fields.ikey for call in (first, second)]
+    ikeys = [scene.record(call).idempotency_key for call in (first, second)]
     assert scene.run(operators.approve(scene.space, first, ikeys[0], word)).verdict == "approved"
     assert scene.run(operators.deny(scene.space, second, ikeys[1], word)).verdict == "denied"
     assert scene.run(operators.cancel(scene.space, Expected(first), word)).verdict == "cancelled"

@@ -213,7 +213,7 @@ def test_a_claim_that_is_given_back_before_its_handler_returns_its_start(rated: 
     jobs = [job for job in rated.queued_jobs() if job[:32] == (first if back == "release" else second)]
     assert isinstance(rated.claim(jobs[0]), Run)
     third = submit(rated, 1, start=7)[0]
-    assert isinstance(rated.claim(rated.record(third).fields.ikey), NotRun)
+    assert isinstance(rated.claim(rated.record(third).idempotency_key), NotRun)
 
 
 def test_an_attempt_that_was_made_has_used_its_start_whatever_became_of_it(rated: Scene) -> None:

@@ -70,7 +70,7 @@ def test_a_lost_pointer_of_a_woken_call_is_found_and_marks_no_border(scene: Scen
     woken, other = scene.submit("b"), scene.submit("c", of=READ)
     scene.claim(scene.pop() or "")
     scene.settle(running)
-    assert scene.pop() == scene.record(woken).fields.ikey
+    assert scene.pop() == scene.record(woken).idempotency_key
     assert repush_until_seen(scene) == 1
     assert {scene.take().call, scene.take().call} == {woken, other}
 
@@ -86,7 +86,7 @@ def test_a_woken_call_at_the_head_hides_no_lost_pointer(scene: Scene) -> None:
     scene.submit("d", of=READ)
     assert len(scene.queued_jobs()) == 2
     repush_until_seen(scene)
-    assert scene.record(lost).fields.ikey in scene.queued_jobs()
+    assert scene.record(lost).idempotency_key in scene.queued_jobs()
 
 
 def test_lost_pointers_come_back_in_bounded_steps_without_a_grace_between_them(scene: Scene) -> None:

@@ -56,7 +56,7 @@ def test_rq_reads_the_status_of_our_jobs(real_scene: Scene, rq: Queue) -> None:
     def status(job_id: str) -> JobStatus | None:
         return Job.fetch(job_id, connection=rq.connection, serializer=JSONSerializer).get_status()
 
-    assert status(real_scene.record(held).fields.ikey) is JobStatus.DEFERRED
+    assert status(real_scene.record(held).idempotency_key) is JobStatus.DEFERRED
     assert status(run.idempotency_key) is JobStatus.STARTED
     real_scene.retry_later(run, delay_ms=0)
     assert status(run.idempotency_key) is JobStatus.QUEUED
@@ -66,7 +66,7 @@ def test_rq_reads_the_status_of_our_jobs(real_scene: Scene, rq: Queue) -> None:
 
 def test_our_job_hash_is_the_one_that_rq_itself_enqueues_without_its_empty_fields(real_scene: Scene, rq: Queue) -> None:
     call = real_scene.submit()
-    ours = rq.connection.hgetall(real_scene.space.rq_job(real_scene.record(call).fields.ikey))
+    ours = rq.connection.hgetall(real_scene.space.rq_job(real_scene.record(call).idempotency_key))
     theirs_id = rq.enqueue(ENTRY, job_timeout=-1, result_ttl=500, failure_ttl=500, description="pay").id
     theirs = {name: value for name, value in rq.connection.hgetall(real_scene.space.rq_job(theirs_id)).items() if value}
     rq.connection.delete(real_scene.space.rq_job(theirs_id))
@@ -126,5 +126,5 @@ def test_a_retried_call_has_a_whole_job_again(real_scene: Scene, rq: Queue) -> N
 
 def test_the_job_holds_no_arguments(real_scene: Scene, rq: Queue) -> None:
     call = real_scene.submit("a", {"api_key": "sk-test-000000"})
-    stored = rq.connection.hgetall(real_scene.space.rq_job(real_scene.record(call).fields.ikey))
+    stored = rq.connection.hgetall(real_scene.space.rq_job(real_scene.record(call).idempotency_key))
     assert "sk-test" not in str(stored)

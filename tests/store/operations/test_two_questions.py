@@ -78,7 +78,7 @@ def test_an_answer_to_one_question_that_comes_twice_does_not_answer_the_other(sc
     scene.submit("a", BILL, of=ONCE)
     scene.take()
     second = scene.admit(scene.call("b", BILL, of=ONCE, held=held))[0].key
-    ikey = scene.record(second).fields.ikey
+    ikey = scene.record(second).idempotency_key
     shown = Question(_reason(scene, second), 0)
     assert scene.run(operators.approve(scene.space, second, ikey, scene.word(), shown=shown)).verdict == "approved"
     if not held:
@@ -115,7 +115,7 @@ def test_an_answer_given_about_the_run_before_does_not_let_a_retried_one_run(sce
     """Faults 3: the click is bound to the fence that was shown."""
     run = scene.start("a", BILL)
     _ask(scene, run)
-    ikey, shown = scene.record(run.call).fields.ikey, Question("approval", run.fence)
+    ikey, shown = scene.record(run.call).idempotency_key, Question("approval", run.fence)
     scene.run(operators.approve(scene.space, run.call, ikey, scene.word(), shown=shown))
     scene.fail(scene.take())
     scene.retry(run.call)

@@ -56,7 +56,7 @@ def follow(scene: Scene) -> int:
 def test_a_follower_is_answered_by_nobody_but_the_first(scene: Scene) -> None:
     first = submit(scene, "a").key
     second = submit(scene, "b").key
-    ikey = scene.record(second).fields.ikey
+    ikey = scene.record(second).idempotency_key
     done = scene.run(operators.approve(scene.space, second, ikey, scene.word()))
     assert (done.verdict, done.detail, done.more, done.refused) == ("taken", first, "queued", True)
     assert scene.deny(second) == "taken"
@@ -91,7 +91,7 @@ def test_an_approval_takes_the_key_or_names_the_call_that_has_it(scene: Scene) -
     index = f"{scene.space.root}unique:{scene.record(first).fields.values['unique']}"
     scene.store.redis.delete(index)  # as where the store has lost a write
     second = submit(scene, "b", OTHER).key
-    ikey = scene.record(first).fields.ikey
+    ikey = scene.record(first).idempotency_key
     done = scene.run(operators.approve(scene.space, first, ikey, scene.word()))
     assert (done.verdict, done.detail, scene.state(first)) == ("taken", second, State.HELD)
     scene.cancel(second)

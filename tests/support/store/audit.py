@@ -112,7 +112,7 @@ def _counters(index: Index) -> None:
 def _running(index: Index) -> None:
     running = index.in_state("running")
     assert index.zset("leases").keys() == running.keys(), "every running call, and no other, has a lease"
-    assert index.wip() == {f"{record['ikey']}:{record['token']}" for record in running.values()}
+    assert index.wip() == {f"{call}-{record['fp']}:{record['token']}" for call, record in running.items()}
     fences = [int(record["fence"]) for record in running.values()]
     assert len(set(fences)) == len(fences), "two runs under one fence"
 

@@ -172,10 +172,10 @@ class Scene:
         return self.run(operators.resolve(self.space, self.seen(call), verdict, self.word())).verdict
 
     def approve(self, call: str) -> str:
-        return self.run(operators.approve(self.space, call, self.record(call).fields.ikey, self.word())).verdict
+        return self.run(operators.approve(self.space, call, self.record(call).idempotency_key, self.word())).verdict
 
     def deny(self, call: str) -> str:
-        return self.run(operators.deny(self.space, call, self.record(call).fields.ikey, self.word())).verdict
+        return self.run(operators.deny(self.space, call, self.record(call).idempotency_key, self.word())).verdict
 
     def record(self, call: str) -> queries.Record:
         found = self.store.run(queries.record(self.space, call))

@@ -64,9 +64,9 @@ def test_a_call_that_the_hook_asks_about_waits_for_a_person_and_runs_once(site: 
         key = site.submit("pay", to="acct-1", amount=5)
         held = site.wait_for(key, State.HELD)
         word = Actor("ann")
-        first = site.connection.run(approve(site.connection.space, key, held.fields.ikey, word))
+        first = site.connection.run(approve(site.connection.space, key, held.idempotency_key, word))
         record = site.wait_for(key, State.SUCCEEDED)
-        second = site.connection.run(approve(site.connection.space, key, held.fields.ikey, Actor("bob")))
+        second = site.connection.run(approve(site.connection.space, key, held.idempotency_key, Actor("bob")))
 
     assert held.fields.reason == "approval"
     assert (first.verdict, second.verdict) == ("approved", "decided")
@@ -80,7 +80,7 @@ def test_a_call_that_the_hook_asks_about_can_be_denied(site: Site) -> None:
 
     with site.worker_here(registry):
         key = site.submit("pay", to="acct-1", amount=5)
-        ikey = site.wait_for(key, State.HELD).fields.ikey
+        ikey = site.wait_for(key, State.HELD).idempotency_key
         site.connection.run(deny(site.connection.space, key, ikey, Actor("ann", "not now")))
         record = site.wait_for(key, State.REFUSED)
 
@@ -95,7 +95,7 @@ def test_an_approval_that_nobody_gives_expires_and_a_late_click_runs_nothing(sit
 
     with site.worker_here(registry):
         key = site.submit("pay", to="acct-1", amount=5)
-        ikey = site.record(key).fields.ikey
+        ikey = site.record(key).idempotency_key
         record = site.wait_for(key, State.EXPIRED)
         late = site.connection.run(approve(site.connection.space, key, ikey, Actor("ann")))
 
@@ -243,7 +243,7 @@ def test_a_context_tells_the_handler_who_asks(site: Site) -> None:
 
     assert told["scope"] == "tenant-1/talk-1"
     assert told["turn"] == "step-9"
-    assert told["key"] == record.fields.ikey
+    assert told["key"] == record.idempotency_key
     assert 0 < told["remaining"] <= 7
 
 

@@ -50,7 +50,7 @@ def test_of_two_approvals_at_once_one_counts_and_the_effect_happens_once(site: S
     with site.worker_here(till.registry), ThreadPoolExecutor(2) as people:
         keys = [site.submit("pay", to=f"acct-{n}", amount=1) for n in range(25)]
         for key in keys:
-            ikey = site.record(key).fields.ikey
+            ikey = site.record(key).idempotency_key
             clicks = [people.submit(click, key, ikey, actor) for actor in ("ann", "bob")]
             assert sorted(done.result() for done in clicks) == ["approved", "decided"]
         for key in keys:
@@ -64,7 +64,7 @@ def test_an_approval_covers_the_arguments_that_were_shown_and_no_others(site: Si
     site.publish(till.registry)
     shown = site.submit("pay", to="acct-1", amount=5)
     other = site.submit("pay", to="acct-2", amount=5)
-    ikey_of_other = site.record(other).fields.ikey
+    ikey_of_other = site.record(other).idempotency_key
 
     done = _approve(site, shown, ikey_of_other)
     with site.worker_here(till.registry):
@@ -99,7 +99,7 @@ def test_an_approval_given_again_after_success_shows_the_outcome_and_runs_nothin
     """O7-07."""
     with site.worker_here(till.registry):
         key = site.submit("pay", to="acct-1", amount=5)
-        ikey = site.record(key).fields.ikey
+        ikey = site.record(key).idempotency_key
         _approve(site, key, ikey)
         site.wait_for(key, State.SUCCEEDED)
         again = _approve(site, key, ikey, "ann")

@@ -18,7 +18,7 @@ from toolonce.worker.execution.lease import HEARD_S, LeaseHandle, Leases
 
 
 def claimed(site: Site) -> Run:
-    job = site.record(site.submit("put", what="x")).fields.ikey
+    job = site.record(site.submit("put", what="x")).idempotency_key
     run = site.connection.run(claim(site.connection.space, Delivery(job, "default", "t", "w"), lease_ms=60_000))
     assert isinstance(run, Run)
     return run

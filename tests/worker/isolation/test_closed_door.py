@@ -111,7 +111,7 @@ def test_our_job_class_names_no_code_whatever_the_hash_says(site: Site, rq_queue
 def test_one_job_delivered_to_two_slots_of_one_process_has_one_effect(site: Site, rq_queue: Queue) -> None:
     site.publish(thread_tools)
     keys = [site.submit("put", what=str(number)) for number in range(20)]
-    jobs = [site.record(key).fields.ikey for key in keys]
+    jobs = [site.record(key).idempotency_key for key in keys]
     rq_queue.connection.rpush(rq_queue.key, *jobs, *jobs, *jobs)
 
     with site.worker_here(thread_tools, concurrency=8):
@@ -130,7 +130,7 @@ def test_rqs_view_of_the_queue_is_true(site: Site, rq_queue: Queue) -> None:
     with site.worker_here(thread_tools) as process:
         wait_until(lambda: site.ledger.count("put x"), description="the effect")
         wait_until(lambda: rq_queue.started_job_registry.count == 1, description="one is executing")
-        job = Job.fetch(site.record(waiting).fields.ikey, connection=rq_queue.connection, serializer="json")
+        job = Job.fetch(site.record(waiting).idempotency_key, connection=rq_queue.connection, serializer="json")
         assert (job.get_status(), job.worker_name) == ("started", process.name)
         [worker] = SimpleWorker.all(queue=rq_queue)
         wait_until(lambda: SimpleWorker.all(queue=rq_queue)[0].get_state() == "busy", description="it is busy")
@@ -148,7 +148,7 @@ def test_rqs_cleanup_does_not_touch_a_finished_call(site: Site, rq_queue: Queue)
     with site.worker_here(thread_tools):
         key = site.submit("put", what="x")
         site.wait_for(key, State.SUCCEEDED)
-    ikey = site.record(key).fields.ikey
+    ikey = site.record(key).idempotency_key
     rq_queue.connection.zadd(rq_queue.started_job_registry.key, {f"{ikey}:old": 1})
 
     rq_queue.started_job_registry.cleanup()

@@ -69,7 +69,7 @@ def test_a_tool_that_became_mutating_and_says_begin_is_repeated_until_it_has_sai
 def test_a_handler_that_lost_its_lease_to_another_one_declares_nothing(site: Site) -> None:
     """The declaration is written under the fence, like all that a worker says."""
     key = admit_for(site, effect="read")
-    space, job = site.connection.space, site.record(key).fields.ikey
+    space, job = site.connection.space, site.record(key).idempotency_key
     run = site.connection.run(claim(space, Delivery(job, "default", "t", "w"), lease_ms=60_000))
     assert isinstance(run, Run)
     assert site.connection.run(declare(space, run)) == "declared"

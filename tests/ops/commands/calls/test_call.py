@@ -15,7 +15,7 @@ from toolonce.store.operations.runs import interrupt, progress
 
 def test_a_call_is_found_by_key_by_idempotency_key_and_by_first_digits(scene: LiveScene, toolonce: CommandLine) -> None:
     key = scene.succeeded("a", 42)
-    whole = scene.record(key).fields.ikey
+    whole = scene.record(key).idempotency_key
 
     for typed in (key, whole, key[:8], whole[:40], key.upper()):
         assert toolonce("call", typed, "--json").json["call"] == key

@@ -57,7 +57,7 @@ def test_an_approval_shows_the_arguments_and_needs_a_yes(scene: LiveScene, toolo
 def test_who_names_the_idempotency_key_has_seen_the_arguments(scene: LiveScene, toolonce: CommandLine) -> None:
     key = held(scene)
 
-    said = toolonce("approve", scene.record(key).fields.ikey)
+    said = toolonce("approve", scene.record(key).idempotency_key)
 
     assert said.code == 0
     assert scene.state(key) == "queued"
