@@ -109,7 +109,9 @@ end
 
 -- The call has come to rest: its job, its lanes, its followers, those who wait for its turn.
 local function on_rest(call, to, tool, about)
-  show_at_rest(about.job, about.queue, to)
+  if not about.is_shown_by_worker then
+    show_at_rest(about.job, about.queue, to)
+  end
   if to == 'succeeded' then
     redis.call('HDEL', root .. 'argument_errors:' .. (about.scope or ''), tool)
   end

@@ -108,8 +108,6 @@ local function take_run(job, mine)
     redis.call('SADD', root .. 'slots:' .. limit, call)
   end
   redis.call('ZADD', root .. 'leases', whole(now + mine.lease), call)
-  redis.call('ZADD', rq .. 'wip:' .. space .. '.' .. queue, '+inf', job .. ':' .. token)
-  redis.call('HSET', rq .. 'job:' .. job, 'status', 'started', 'worker_name', worker)
   run[13], run[19] = whole(attempt), whole(now)
   return { 'run', fence, { unpack(run, 1, RUN_FIELDS) } }
 end

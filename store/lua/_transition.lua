@@ -13,7 +13,9 @@ end
 
 local function leave_running(call, tool, about)
   redis.call('ZREM', root .. 'leases', call)
-  redis.call('ZREM', rq .. 'wip:' .. space .. '.' .. about.queue, about.job .. ':' .. about.token)
+  if not about.is_shown_by_worker then
+    redis.call('ZREM', rq .. 'wip:' .. space .. '.' .. about.queue, about.job .. ':' .. about.token)
+  end
   leave_limits(call, tool, about.tenant)
 end
 
@@ -25,6 +27,7 @@ end
 -- `more` is what else changes in the record, as name, value, ...
 function transition(call, from, to, event, more)
   local about = load_context(call)
+  about.is_shown_by_worker = from == 'running' and event.op == 'settle' -- to RQ, with its heartbeat
   if from == 'running' then
     leave_running(call, event.tool, about)
   elseif from == 'queued' then

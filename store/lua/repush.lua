@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- repush: the part of recovery that finds queued calls whose pointer was lost between the queue and a claim.
+-- repush: the part of recovery that finds queued calls whose pointer was lost between the queue and a claim. It also
+-- removes what RQ's registry of started jobs shows of dead workers.
 -- uses: ledger queue flow
 -- KEYS[1] = root of the namespace
 -- ARGV    = queue, grace_ms, most (calls to push again in this step)
@@ -43,6 +44,18 @@ local function push_again(call)
   return 1
 end
 
+-- Entries of RQ's registry of started jobs whose run is over: of workers that have died since they showed them.
+local function remove_ended()
+  local wip = rq .. 'wip:' .. space .. '.' .. queue
+  for _, entry in ipairs(redis.call('ZRANGE', wip, 0, -1)) do
+    local got = fields(string.sub(entry, 1, 32), 'state', 'token')
+    if got[1] ~= 'running' or got[2] ~= string.sub(entry, 67) then
+      redis.call('ZREM', wip, entry)
+    end
+  end
+end
+
+remove_ended()
 local again = 0
 local border, since = string.match(redis.call('HGET', scan, queue) or '', '^(%d+) (%d+)$')
 if border and tonumber(since) > now then

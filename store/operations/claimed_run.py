@@ -112,6 +112,7 @@ class Run:
     key_id: str = ""
     ran_before: bool = False
     not_started: int = 0
+    queue: str = "default"
 
     @property
     def is_forgettable(self) -> bool:
@@ -119,19 +120,19 @@ class Run:
         return self.token.endswith(_FORGETTABLE)
 
 
-def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, worker: str) -> Run:
-    """A run from the fields that a worker is told, in the order of `ToldRun`."""
+def read_run(taken: Delivery, fence: int, reply: list[bytes | None]) -> Run:
+    """The run of the call that was taken, from the fields that a worker is told, in the order of `ToldRun`."""
     told = ToldRun._make([None if value is None else value.decode() for value in reply])
     return Run(
-        call=call,
+        call=taken.call,
         fence=fence,
-        token=token,
-        worker=worker,
+        token=taken.token,
+        worker=taken.worker,
         tool=told.tool or "",
         version=told.version or "",
         kind=told.kind or "function",
         arguments=told.args or "{}",
-        idempotency_key=idempotency_key(call, told.fp or ""),
+        idempotency_key=idempotency_key(taken.call, told.fp or ""),
         scope=told.scope or "",
         tenant=told.tenant or "",
         turn_id=told.turn or "",
@@ -150,6 +151,7 @@ def read_run(call: str, fence: int, reply: list[bytes | None], *, token: str, wo
         key_id=told.kid or "",
         ran_before=told.ran_before == "1",
         not_started=int(told.not_started or 0),
+        queue=taken.queue,
     )
 
 

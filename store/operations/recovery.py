@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..model.keys import Namespace
 from ..model.states import SETTLED, State
 from ..model.times import milliseconds
-from .claimed_run import Run, read_run
+from .claimed_run import Delivery, Run, read_run
 from .operation import Invocation, invocation
 from .script_arguments import Counted, Each, Flag, arguments_of, flag, repeated
 
@@ -240,7 +240,7 @@ def reconcile(
         if not reply:
             return None
         call, fence, asked, told, attempted_by, ended, unknown_ms = reply
-        run = read_run(call.decode(), fence, told, token="", worker=worker)
+        run = read_run(Delivery(call.decode(), "", "", worker), fence, told)
         return ReconcileTask(run, asked, attempted_by.decode(), ended == 1, unknown_ms)
 
     return invocation(space.root, ReconcileArgs(lease_ms=lease_ms, tools=tools), read)

@@ -62,7 +62,7 @@ def claim(
 
     def read(reply: list[Any]) -> Run | NotRun:
         if reply[0] == b"run":
-            return read_run(delivery.call, reply[1], reply[2], token=delivery.token, worker=delivery.worker)
+            return read_run(delivery, reply[1], reply[2])
         detail = reply[1] if len(reply) > 1 else b""
         due = reply[2] if len(reply) > 2 and reply[2] >= 0 else None
         return NotRun(reply[0].decode(), detail.decode() if isinstance(detail, bytes) else str(detail), due)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from ..model.keys import Namespace
 from ..model.outcomes import Failure
 from ..model.states import State
-from .claimed_run import NextClaim, Run, attempt_of, read_run
+from .claimed_run import Delivery, NextClaim, Run, attempt_of, read_run
 from .operation import Invocation, invocation
 from .outcome_codec import failure_json, raised_json
-from .pointers import call_of
 from .script_arguments import Each, Flag, arguments_of, flag, repeated
 
 
@@ -119,4 +118,4 @@ def _read_next(told: list[Any] | None, wish: NextClaim | None, worker: str) -> R
     if told is None or wish is None:
         return None
     job, fence, fields = told
-    return read_run(call_of(job.decode()), fence, fields, token=wish.token, worker=worker)
+    return read_run(Delivery(job.decode(), wish.queue, wish.token, worker), fence, fields)

@@ -32,7 +32,8 @@ of an idempotent one those that the other side sees, which knows the idempotency
 
 In each experiment a second call of the same tool had to wait for the first, in one lane and for one slot. Each cell
 also means: it went on afterwards (or waits, where the first is unknown); no lease, slot, lane or pointer was left
-behind; RQ's registries counted right; admitted = settled + open; and a repeated submission was answered from the store.
+behind; RQ's registries showed nothing false; admitted = settled + open; and a repeated submission was answered
+from the store.
 
 - `begins` is a mutating tool that says `call.begin()` before its effect; `reconcile` one that can be reconciled.
 - At `before_begin` every tool said `call.begin()`; only the one that has declared it is believed to have done nothing

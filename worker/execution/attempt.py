@@ -110,7 +110,7 @@ class Attempt:
     def _note(self, heard: SettleAnswer, ending: Ending) -> None:
         """What the store made of an outcome."""
         if heard.verdict == "settled":
-            self._context.counters.settled(ending.state)
+            self._context.counters.settled(self.run, ending.state)
             self._tell(ending)
         elif heard.verdict == "late":
             _LOG.warning(

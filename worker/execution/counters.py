@@ -1,12 +1,12 @@
-"""Counts what one process has done, for heartbeats and logs. Approximate between threads; the truth is in the
-store's counters."""
+"""What one process has done, for heartbeats and logs. Approximate between threads; the truth is in the store."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from ...store.model.states import State
+from ...store.operations.runs import Run
 
 
 @dataclass(slots=True)
@@ -21,8 +21,12 @@ class Counters:
     abandoned: int = 0
     """Threads whose handler overran its limit and has not come back."""
 
-    def settled(self, state: State) -> None:
+    newly_settled: deque[Run] = field(default_factory=lambda: deque(maxlen=100_000))
+    """Since the last heartbeat, which takes them; bounded, since it may not come."""
+
+    def settled(self, run: Run, state: State) -> None:
         self.states[state] += 1
+        self.newly_settled.append(run)
 
     @property
     def succeeded(self) -> int:

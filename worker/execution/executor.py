@@ -153,7 +153,7 @@ class Executor:
                         failure = replace(ending.failure, effect=effect_so_far(session.run))
                         ending = replace(ending, failure=failure)
                     session.settle(sends, ending, wish=wish())
-                    self._context.counters.settled(ending.state)
+                    self._context.counters.settled(session.run, ending.state)
 
 
 def _too_late(session: RunSession, sends: OperationRunner) -> GiveBack | Refuse | None:

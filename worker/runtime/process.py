@@ -42,6 +42,7 @@ from ..tools.registry import Registry
 from .preflight import check_start
 from .queue_reader import QueueReader
 from .registration import SIGN_OF_LIFE_S, RegisteredWorker, Registration
+from .rq_registries import RQRegistries
 from .signals import Signals
 from .slots import Slots
 from .worker_status import Doing, Report
@@ -147,7 +148,10 @@ class Process:
         asking = Reconcilers(self._loop, self._processes)
         self._reconcile_loop = ReconcileLoop(self._context, registry, asking.ask, worker=self.name)
         self._registration = Registration(
-            self._register, self._report, lambda: not (self._slots.busy or self._counters.abandoned)
+            self._register,
+            self._report,
+            lambda: not (self._slots.busy or self._counters.abandoned),
+            RQRegistries(connection, self.name, leases, self._counters).show,
         )
         in_thread = InThread(self._limits, self._slots.replace)
         others: dict[Isolation, Runner] = {Isolation.ASYNC: self._loop, Isolation.PROCESS: self._processes}

@@ -22,6 +22,7 @@ from rq.worker import BaseWorker, WorkerStatus
 
 from ...store.connections.connection import Connection
 from ...store.connections.urls import open_pool
+from ...store.model.errors import StoreError
 from ...store.model.keys import Namespace
 from ..execution.service import ThreadService
 from ..maintenance.process_identity import ENDED
@@ -198,15 +199,21 @@ class Registration(ThreadService):
         create: makes the RQ worker of this process.
         report: what is shown of it.
         is_idle: whether no handler is left inside.
+        show: brings RQ's registries up to date, with each heartbeat.
     """
 
     def __init__(
-        self, create: Callable[[], RegisteredWorker], report: Callable[[], Report], is_idle: Callable[[], bool]
+        self,
+        create: Callable[[], RegisteredWorker],
+        report: Callable[[], Report],
+        is_idle: Callable[[], bool],
+        show: Callable[[], None],
     ) -> None:
         super().__init__("toolonce-registration")
         self._create = create
         self._report = report
         self._is_idle = is_idle
+        self._show = show
         self._worker: RegisteredWorker | None = None
 
     def start(self) -> None:
@@ -229,6 +236,8 @@ class Registration(ThreadService):
         super().stop(deadline)
         worker, self._worker = self._worker, None
         if worker:
+            with suppress(StoreError, RedisError, OSError):  # what is left of it, recovery removes
+                self._show()
             worker.leave(is_idle=self._is_idle())
 
     def _work(self) -> None:
@@ -236,10 +245,10 @@ class Registration(ThreadService):
         while worker and not self._bell.wait(BEAT_S):
             silent_s += BEAT_S
             now = self._report()
-            if now == shown and silent_s < SIGN_OF_LIFE_S:
-                continue
             try:
-                worker.beat(now)
-                shown, silent_s = now, 0.0
-            except (RedisError, OSError) as error:
+                self._show()
+                if now != shown or silent_s >= SIGN_OF_LIFE_S:
+                    worker.beat(now)
+                    shown, silent_s = now, 0.0
+            except (StoreError, RedisError, OSError) as error:
                 _LOG.debug("no heartbeat: %s", error)

@@ -57,10 +57,6 @@ class Index:
     def named(self, prefix: str) -> list[str]:
         return [key.removeprefix(prefix) for key in self.keys if key.startswith(prefix)]
 
-    def wip(self) -> set[str]:
-        keys = self._redis.scan_iter(f"{self.root}rq:wip:*", count=1000)
-        return {member for key in keys for member in self._redis.zrange(key, 0, -1)}
-
     def in_state(self, *states: str) -> Records:
         return {call: record for call, record in self.records.items() if record["state"] in states}
 
@@ -112,7 +108,6 @@ def _counters(index: Index) -> None:
 def _running(index: Index) -> None:
     running = index.in_state("running")
     assert index.zset("leases").keys() == running.keys(), "every running call, and no other, has a lease"
-    assert index.wip() == {f"{call}-{record['fp']}:{record['token']}" for call, record in running.items()}
     fences = [int(record["fence"]) for record in running.values()]
     assert len(set(fences)) == len(fences), "two runs under one fence"
 
