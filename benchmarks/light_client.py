@@ -103,7 +103,7 @@ class LightClient:
             key = _IDENTITY.call_key(space, scope, turn_id, _IDENTITY.reference(str(n), 1))
             known = _ADMISSION.Identified(key, (_IDENTITY.fingerprint(self._spec.name, {"n": n}),))
             arguments = json.dumps({"n": n})
-            new = _ADMISSION.NewCall(known, self._spec.name, arguments, n, f"call_{n:024d}", spec=self._spec)
+            new = _ADMISSION.NewCall(known, self._spec.name, arguments, n, f"call_{key[:24]}", spec=self._spec)
             calls.append(new)
         return _ADMISSION.admit(self.space, turn, calls, request=_ADMISSION.Request(turn_id))
 

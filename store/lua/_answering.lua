@@ -5,7 +5,7 @@
 -- taken over as it is, since numbers would lose digits.
 local function conflict(call, by_intent)
   local got = fields(call, 'tool', 'state', 'attempt', 'reason', 'error', 'may_have_run')
-  local first = cjson.encode({ tool = got[1], state = got[2], attempt = tonumber(got[3]),
+  local first = cjson.encode({ tool = got[1], state = got[2], attempt = tonumber(got[3] or '0'),
     reason = got[2] == 'held' and got[4] ~= '' and got[4] or nil, may_have_run = got[6] and true or nil })
   if got[2] ~= 'succeeded' and got[5] and got[5] ~= '' then
     first = string.sub(first, 1, -2) .. ',"error":' .. got[5] .. '}'

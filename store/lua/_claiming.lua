@@ -1,87 +1,49 @@
 -- Prelude: taking the right to run one call, whose pointer has just been taken from its queue.
 -- uses: queue record_fields fence
+local USUAL_LEASE_MS = 30000 -- the worker's default; any other one is stored
 
--- As `claim` answers. `mine` is who asks: token (of the delivery), worker, lease, seen (the highest fence before),
--- bars_mutating.
-local function take_run(job, mine)
-  local call, token, worker, bars_mutating = string.sub(job, 1, 32), mine.token, mine.worker, mine.bars_mutating
+local function hold_back(call, event, reason)
+  event.reason = reason
+  flow().transition(call, 'queued', 'held', event)
+  flow().wait_held(call, event.tool, reason)
+  return { 'held', reason }
+end
 
-  -- The record is read once: first what the worker is told, then what decides here.
-  local run = run_fields(call, 'state', 'token', 'fence', 'not_before', 'lanes', 'predecessors', 'queue', 'reason',
-    'waits', 'woken')
-  local state, held_by, under, not_before, lanes, predecessors, queue, reason, waits, woken =
-    unpack(run, RUN_FIELDS + 1)
-  local tool, tenant, effect, deadline_at = run[1], run[7], run[11], run[15]
-  if not state or job_of(call, run[5]) ~= job then
-    return { 'gone' }
-  elseif state == 'running' then
-    if held_by == token then
-      redis.call('HSET', record_of(call), 'token', token)
-      return { 'run', tonumber(under), { unpack(run, 1, RUN_FIELDS) } }
-    end
-    return { 'busy', math.max(0, tonumber(redis.call('ZSCORE', root .. 'leases', call) or now) - now) }
-  elseif state == 'unknown' then
+-- What a call that is no longer queued answers to a claim under this token.
+local function answer_of(call, got, token)
+  if got.state == 'unknown' then
     return { 'unknown' }
-  elseif state == 'held' then
-    return { 'held', reason }
-  elseif state ~= 'queued' then
-    return { 'settled', state }
-  elseif waits and string.sub(waits, 1, 6) == 'pause ' then
-    return { 'parked', waits } -- a doubled pointer: the sweep brings the call back in its order
+  elseif got.state == 'held' then
+    return { 'held', got.reason }
+  elseif got.state ~= 'running' then
+    return { 'settled', got.state }
+  elseif got.token ~= token then
+    return { 'busy', math.max(0, tonumber(redis.call('ZSCORE', root .. 'leases', call) or now) - now) }
   end
+  redis.call('HSET', record_of(call), 'token', token)
+  return { 'run', tonumber(got.fence), run_fields(got) }
+end
 
-  local event = { op = 'claim', actor = worker, tool = tool }
-  if (tonumber(deadline_at or '') or now + 1) <= now then
-    local stopped = flow().meet_deadline(call, event)
-    if stopped then
-      return stopped
-    end
-    run[15] = fields(call, 'deadline_at')[1]
-  end
-  if tonumber(not_before or '0') > now and redis.call('ZSCORE', root .. 'delayed', call) then
-    return { 'parked', 'later' } -- a doubled pointer: the call itself waits among the delayed
-  elseif (lanes or predecessors) and not flow().is_next(call, lanes, predecessors) then
-    event.reason = 'order'
-    flow().transition(call, 'queued', 'held', event)
-    flow().wait_held(call, tool, event.reason)
-    return { 'held', 'order' }
-  end
-
-  highest_fence(mine.seen)
-  local went_back = effect == 'mutating' and redis.call('HGET', root .. 'flags', 'went_back')
-  if went_back and fields(call, 'loss_accepted')[1] ~= went_back then
-    event.reason = 'store_went_back'
-    flow().transition(call, 'queued', 'held', event)
-    flow().wait_held(call, tool, event.reason)
-    return { 'held', 'store_went_back' }
-  end
-
-  if effect == 'mutating' and bars_mutating then
-    park(call, queue, REPLICAS)
-    if woken then
-      rates().pass_on(woken) -- what it was woken for is still free
-    end
-    return { 'parked', REPLICAS }
-  end
-
-  local taken, limits = {}, limits_of(tool, tenant)
-  local set, rated = controls_for(limits, queue), 'rate:' .. limits[1]
+-- Why the limits of a call let it not run now, as `claim` answers; nil, and the limits whose slots it takes. It has been
+-- parked then.
+local function park_where_limited(call, got, tenant)
+  local limits, taken, woken = limits_of(got.tool, tenant), {}, got.woken
+  local set, rated = controls_for(limits, got.queue), 'rate:' .. limits[1]
   if set.pause then
-    flow().park_paused(call, queue, set.pause, set.all)
+    flow().park_paused(call, got.queue, set.pause, set.all)
     return { 'parked', set.pause }
   end
   if set.is_new then
     new_limits().count_running()
   end
   if set.rate and not rates().may_start(rated, set.rate, woken) then
-    local about = { tool = tool, woken = woken, rate = set.rate }
-    return { 'parked', rated, rates().park_for_start(call, queue, rated, about, park) }
+    local about = { tool = got.tool, woken = woken, rate = set.rate }
+    return { 'parked', rated, rates().park_for_start(call, got.queue, rated, about, park) }
   end
   for i = 1, 2 do
-    local room = room_under(set[i], limits[i])
-    local limit = limits[i]
+    local room, limit = room_under(set[i], limits[i]), limits[i]
     if room < 1 then
-      park(call, queue, limit)
+      park(call, got.queue, limit)
       if woken and woken ~= limit then
         rates().pass_on(woken) -- what it was woken for is still free: the next in line gets its chance
       end
@@ -90,24 +52,80 @@ local function take_run(job, mine)
       taken[#taken + 1] = limit
     end
   end
-
   if set.rate then
     rates().take_start(rated, set.rate)
   end
-  local fence = redis.call('INCR', root .. 'fence')
-  local attempt = tonumber(run[13]) + 1
-  event.fence, event.attempt = fence, attempt
-  leave_queue(call, 'running',
-    { queue = queue, tenant = tenant, waits = waits, woken = woken, deadline_at = deadline_at })
-  move(call, 'queued', 'running', event, { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now),
-    'begun', 0, 'attempt', attempt, 'lease', mine.lease })
-  if bars_mutating then
-    redis.call('HSET', record_of(call), 'marks', '{"durable":false}')
+  return nil, taken
+end
+
+-- As `claim` answers. `mine` is who asks: token (of the delivery), worker, lease, seen (the highest fence before),
+-- bars_mutating.
+local function take_run(job, mine)
+  local call, token, worker = string.sub(job, 1, 32), mine.token, mine.worker
+  local got = whole_record(call)
+  if not got.state or job_of(call, got.fp) ~= job then
+    return { 'gone' }
+  elseif got.state ~= 'queued' then
+    return answer_of(call, got, token)
+  elseif got.waits and string.sub(got.waits, 1, 6) == 'pause ' then
+    return { 'parked', got.waits } -- a doubled pointer: the sweep brings the call back in its order
   end
+
+  local event = { op = 'claim', actor = worker, tool = got.tool }
+  if (tonumber(got.deadline_at or '') or now + 1) <= now then
+    local stopped = flow().meet_deadline(call, event)
+    if stopped then
+      return stopped
+    end
+    got.deadline_at = fields(call, 'deadline_at')[1]
+  end
+  if tonumber(got.not_before or '0') > now and redis.call('ZSCORE', root .. 'delayed', call) then
+    return { 'parked', 'later' } -- a doubled pointer: the call itself waits among the delayed
+  elseif (got.lanes or got.predecessors) and not flow().is_next(call, got.lanes, got.predecessors) then
+    return hold_back(call, event, 'order')
+  end
+
+  local fence, is_mutating = redis.call('INCR', root .. 'fence'), got.effect == 'mutating'
+  if fence <= mine.seen then
+    flag_step_back(mine.seen, fence - 1, 'a process has seen a higher fence')
+    redis.call('SET', root .. 'fence', whole(mine.seen))
+    fence = nil
+  end
+  local went_back = is_mutating and redis.call('HGET', root .. 'flags', 'went_back')
+  if went_back and got.loss_accepted ~= went_back then
+    return hold_back(call, event, 'store_went_back')
+  elseif is_mutating and mine.bars_mutating then
+    park(call, got.queue, REPLICAS)
+    if got.woken then
+      rates().pass_on(got.woken) -- what it was woken for is still free
+    end
+    return { 'parked', REPLICAS }
+  end
+  local stopped, taken = park_where_limited(call, got, got.tenant)
+  if stopped then
+    return stopped
+  end
+
+  local attempt = tonumber(got.attempt or '0') + 1
+  fence = fence or redis.call('INCR', root .. 'fence')
+  event.fence, event.attempt = fence, attempt
+  leave_queue(call, 'running', got)
+  local more = { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'attempt', attempt }
+  if got.begun == '1' then
+    more[#more + 1], more[#more + 2] = 'begun', 0
+  end
+  if mine.lease ~= tonumber(got.lease or '') and (got.lease or mine.lease ~= USUAL_LEASE_MS) then
+    more[#more + 1], more[#more + 2] = 'lease', mine.lease
+  end
+  if mine.bars_mutating then
+    more[#more + 1], more[#more + 2] = 'marks', '{"durable":false}'
+  end
+  local is_usual = not got.history and (got.reason or '') == ''
+  ;(is_usual and move_as_usual or move)(call, 'queued', 'running', event, more)
   for _, limit in ipairs(taken) do
     redis.call('SADD', root .. 'slots:' .. limit, call)
   end
   redis.call('ZADD', root .. 'leases', whole(now + mine.lease), call)
-  run[13], run[19] = whole(attempt), whole(now)
-  return { 'run', fence, { unpack(run, 1, RUN_FIELDS) } }
+  got.attempt, got.claimed_at = whole(attempt), whole(now)
+  return { 'run', fence, run_fields(got) }
 end

@@ -2,7 +2,7 @@
 -- another server has taken over, every lease is granted again for its own length: none is reclaimed before its holder could
 -- ask for it, and none of a dead worker is longer than it was.
 local TOLERATED_MS = 1000 -- also how exactly the highest time is kept: written at most once a second
-local DEFAULT_LEASE_MS = 30000 -- of a run that was claimed by a release which did not store it
+local DEFAULT_LEASE_MS = 30000 -- where the record does not say; the worker's default
 
 local function server_id()
   local said = redis.pcall('INFO', 'server')

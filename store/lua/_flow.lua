@@ -53,7 +53,8 @@ end
 
 -- Nobody runs this attempt any more. What follows is decided by the tool's effect, never by a timer.
 local function lose(call, why, actor)
-  local got = fields(call, 'effect', 'attempt', 'attempt_limit', 'deadline_at', 'begins', 'begun', 'tool', 'fence')
+  local got = fields(call, 'effect', 'attempt', 'attempt_limit', 'deadline_at', 'begins', 'begun', 'tool', 'fence',
+    'max_attempts')
   local event = { op = 'lose', actor = actor, tool = got[7], fence = got[8], attempt = got[2], reason = why }
   local untouched = got[5] == '1' and got[6] ~= '1'
   local error = { code = 'interrupted', message = why, details = { attempt = tonumber(got[2]) } }
@@ -64,7 +65,7 @@ local function lose(call, why, actor)
     return 'unknown'
   end
   local late = tonumber(got[4] or '') and tonumber(got[4]) <= now
-  if late or tonumber(got[2]) >= tonumber(got[3]) then
+  if late or tonumber(got[2]) >= tonumber(got[3] or got[9]) then
     error.code = late and 'deadline_exceeded' or 'attempts_exhausted'
     error.message = why .. (late and '; its deadline has passed' or '; no attempts are left')
     error.effect = got[1] == 'mutating' and effect_so_far(call, tonumber(got[2])) or nil

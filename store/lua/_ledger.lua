@@ -1,78 +1,33 @@
--- Prelude: the names of keys, Redis time, and the one way in which a call changes its state.
--- Every script starts with it. Keys of records are found inside the scripts, so all are derived from KEYS[1],
--- the namespace's root ("{toolonce}:"). Its braces are a hash tag: all keys of a namespace, RQ's too, lie in one slot.
-local root = KEYS[1]
-local space = string.sub(root, 2, -3)
-local rq = root .. 'rq:'
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
-local micros = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
-local moves = 0
-
-local OPEN = { held = true, queued = true, running = true, unknown = true }
-local HISTORY_KEPT = 100
+-- Prelude: the one way in which a call changes its state: record, index, counters and history in one step.
+-- uses: history
 local NEVER_RUN = { refused = true, cancelled = true, expired = true }
 local ARGUMENTS_KEPT = 1024
+local moves = 0
 
-local function whole(number)
-  return string.format('%.0f', number)
-end
+-- What a script has to add to the counters, where it adds it at its end: what it counts twice costs one command, and what
+-- it takes back costs none.
+local counted_up
 
-local function record_of(call)
-  return root .. 'call:' .. call
-end
-
--- The name of its RQ job, and what handlers forward downstream: its key, and its fingerprint.
-local function job_of(call, fingerprint)
-  return call .. '-' .. (fingerprint or '')
-end
-
-local function fields(call, ...)
-  return redis.call('HMGET', record_of(call), ...)
-end
-
--- Append one event to the namespace's capped stream and to the call's own history.
-local function note(call, event)
-  event.at = now
-  event.fence, event.attempt = tonumber(event.fence or ''), tonumber(event.attempt or '')
-  local line = cjson.encode(event)
-  local history = root .. 'history:' .. call
-  if redis.call('RPUSH', history, line) > HISTORY_KEPT then
-    redis.call('LPOP', history)
+local function add_to(counter, by)
+  if counted_up then
+    counted_up[counter] = (counted_up[counter] or 0) + by
+  else
+    redis.call('HINCRBY', root .. 'counts', counter, by)
   end
-  redis.call('XADD', root .. 'events', 'MAXLEN', '~', '100000', '*', 'call', call, 'event', line)
 end
 
-local function is_equal(one, other)
-  if type(one) ~= 'table' or type(other) ~= 'table' then
-    return one == other
+local function write_counters()
+  for counter, by in pairs(counted_up) do
+    if by ~= 0 then
+      redis.call('HINCRBY', root .. 'counts', counter, by)
+    end
   end
-  return one.type == other.type and one.message == other.message and one.file == other.file and one.line == other.line
-end
-
--- What has just happened in the same way as the time before is one line of the history, and counts. `span` is how many
--- lines each time leaves: the last of them tells how it ended.
-local function fold(call, span)
-  local history = root .. 'history:' .. call
-  local lines = redis.call('LRANGE', history, -2 * span, -1)
-  if #lines < 2 * span then
-    return
-  end
-  local before, latest = cjson.decode(lines[span]), cjson.decode(lines[2 * span])
-  if before.op ~= latest.op or before.reason ~= latest.reason or not is_equal(before.exception, latest.exception) then
-    return
-  end
-  latest.count, latest.first_at = (before.count or 1) + 1, before.first_at or before.at
-  redis.call('LTRIM', history, 0, -2 * span - 1)
-  for i = span + 1, 2 * span - 1 do
-    redis.call('RPUSH', history, lines[i])
-  end
-  redis.call('RPUSH', history, cjson.encode(latest))
+  counted_up = nil
 end
 
 -- Per tool only: whoever reads adds them up, so that no state is counted twice on the way of each call.
 local function count(tool, state, by)
-  redis.call('HINCRBY', root .. 'counts', 'tool:' .. state .. ':' .. tool, by)
+  add_to('tool:' .. state .. ':' .. tool, by)
 end
 
 -- A refused call may name a tool that a model made up: all of those are counted under one name.
@@ -102,11 +57,18 @@ local function give_arguments_back(call)
   end
 end
 
+-- The one write of a state.
+local function write_state(call, to, ...)
+  redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), ...)
+end
+
 -- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission. `more` is
 -- what else changes in the record, as name, value, ...: one write is cheaper than two.
 local function move(call, from, to, event, more)
-  redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), 'reason', event.reason or '',
-    unpack(more or {}))
+  if from then
+    write_history_out(call)
+  end
+  write_state(call, to, 'reason', event.reason or '', 'history', 1, unpack(more or {}))
   if NEVER_RUN[to] then
     give_arguments_back(call)
   end
@@ -114,20 +76,35 @@ local function move(call, from, to, event, more)
     redis.call('ZREM', root .. 'in:' .. from, call)
     count(event.tool, from, -1)
   else
-    redis.call('HINCRBY', root .. 'counts', 'admitted', 1)
+    add_to('admitted', 1)
   end
   redis.call('ZADD', root .. 'in:' .. to, moment(), call)
   local counted = counted_as(event.tool, from, to)
   count(counted, to, 1)
   event.counted_as = counted ~= event.tool and counted or nil
   if not OPEN[to] and (not from or OPEN[from]) then
-    redis.call('HINCRBY', root .. 'counts', 'settled', 1)
+    add_to('settled', 1)
   elseif OPEN[to] and from and not OPEN[from] then
-    redis.call('HINCRBY', root .. 'counts', 'settled', -1)
+    add_to('settled', -1)
   end
   event.from = from or nil
   event.to = to
-  note(call, event)
+  keep_line(call, publish(call, event))
+end
+
+-- The same for what usually happens to a call: its record says all of it, so that no line of a history is stored, and
+-- `more` clears what an attempt before has left.
+local function move_as_usual(call, from, to, event, more)
+  write_state(call, to, unpack(more))
+  redis.call('ZREM', root .. 'in:' .. from, call)
+  redis.call('ZADD', root .. 'in:' .. to, moment(), call)
+  count(event.tool, from, -1)
+  count(event.tool, to, 1)
+  if not OPEN[to] then
+    add_to('settled', 1)
+  end
+  event.from, event.to = from, to
+  publish(call, event)
 end
 
 -- One answer to an inbox entry, in the form of PROTOCOL.md; what is left out of `told` is empty.

@@ -39,8 +39,8 @@ end
 
 -- What pauses have used up of a call's deadline. They are looked at from when it was queued, or from the last look on.
 local function used_up(call, set)
-  local got = fields(call, 'queued_at', 'unpaused_at')
-  return paused_since(set, math.max(tonumber(got[1] or '0'), tonumber(got[2] or '0')))
+  local got = fields(call, 'queued_at', 'unpaused_at', 'admitted_at')
+  return paused_since(set, math.max(tonumber(got[1] or got[3] or '0'), tonumber(got[2] or '0')))
 end
 
 -- Let a queued call wait for the end of a pause, with what is left of its deadline.
@@ -78,16 +78,15 @@ end
 
 local function bring_one_back(call, line)
   local got = fields(call, 'queue', 'fp', 'not_before')
-  if redis.call('RPUSH', root .. 'history:' .. call, line) > HISTORY_KEPT then
-    redis.call('LPOP', root .. 'history:' .. call)
-  end
+  write_history_out(call)
+  keep_line(call, line)
   redis.call('HDEL', record_of(call), 'waits')
   redis.call('HSET', record_of(call), 'reason', '', 'unpaused_at', whole(now))
   start_deadline(call)
   if tonumber(got[3] or '0') > now then
     redis.call('ZADD', root .. 'delayed', got[3], call)
   else
-    push(call, got[1], job_of(call, got[2]))
+    line_up(call, got[1], job_of(call, got[2]))
   end
 end
 

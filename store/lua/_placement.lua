@@ -54,16 +54,21 @@ end
 -- The record as it is written, in one step: as asked for, and what admission adds.
 local function record(spec, more)
   local out = { 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
-    unpack(ARGV, spec.field_from, spec.field_to) }
+    unpack(ARGV, shared_from, shared_to) }
+  local last = #out
+  for i = spec.field_from, spec.field_to do
+    last = last + 1
+    out[last] = ARGV[i]
+  end
   for name, value in pairs(more) do
-    out[#out + 1], out[#out + 2] = name, value
+    out[last + 1], out[last + 2] = name, value
+    last = last + 2
   end
   return out
 end
 
 -- The queue deadline starts with the first wait for a worker: what `enqueue` does, for a call that has no record yet.
 local function await_worker(call, asked, more, rates_wait)
-  more.not_before, more.queued_at = whole(now), whole(now)
   if asked.deadline_ms then
     more.deadline_at = whole(now + tonumber(asked.deadline_ms))
     redis.call('ZADD', root .. 'deadlines', more.deadline_at, call)

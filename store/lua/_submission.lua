@@ -15,3 +15,10 @@ local function take_list()
   return at - size + 1, at
 end
 local job_from, job_to = take_list()
+-- What the records of all these calls have in common; the rest comes with each.
+local shared_from, shared_to = take_list()
+local shared = {}
+for i = shared_from, shared_to, 2 do
+  shared[ARGV[i]] = ARGV[i + 1]
+end
+local with_shared = { __index = shared }

@@ -1,17 +1,19 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger memory queue record_fields fence (flow) submission full predecessors placement reply_ids answering
+-- uses: ledger memory queue record_fields fence (flow) submission full predecessors placement usual_placement reply_ids answering
 -- KEYS[1] = root of the namespace
 -- ARGV    = seen_fence (the highest that the harness has seen), request_id, turn_key, queue_limit (most calls a queue
 --           may hold, 0: no limit), specs_version (by which new calls were validated, "": any), inbox (stream, "" for
 --           none, as the next three), group, entry, answers (stream), tenant_queue_limit (most queued calls of a
---           tenant, 0: no limit), #job, job[] (the job hash as field, value, ...), calls[call, state, reason (why held
---           or refused), approval_ms (its lifetime), #fingerprints, fingerprints[], #unique_keys,
---           unique_keys[] (the newest key's first), #predecessors, predecessors[] (call
---           keys), #after, after[] (tools that it comes after), #record, record[] (the record as field, value, ...)]
+--           tenant, 0: no limit), #job, job[] (the job hash as field, value, ...), #shared, shared[] (what all these
+--           records have in common, as field, value, ...), calls[call, state, reason (why held or refused), approval_ms
+--           (its lifetime), #fingerprints, fingerprints[], #unique_keys, unique_keys[] (the newest key's first),
+--           #predecessors, predecessors[] (call keys), #after, after[] (tools that it comes after), #record, record[]
+--           (the rest of the record)]
 -- RETURNS {"full", "queue" | "tenant", name, limit, 1 where it is by people} | {"full", "memory"}
 --         | {"specs"} (others are published by now)
---         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; the reply id, ""
---         for none, only where an intent key has found a call of another turn: else it is part of the answer
+--         | {"ok", the highest fence, per call {"admitted" | "found" | "conflict", answer, reply id}}; no answer where the
+--         call is queued and nothing else; the reply id, "" for none, only then and where an intent key has found a call of
+--         another turn: else it is part of the answer
 -- INVARIANT a call that is stored already is never touched; sent twice under one request id it answers the same.
 
 -- Nothing new is taken in while memory is short or a queue is full; what is stored is answered.
@@ -34,7 +36,7 @@ while at < #ARGV do
   spec.pre_from, spec.pre_to = take_list()
   spec.after_from, spec.after_to = take_list()
   spec.field_from, spec.field_to = take_list()
-  spec.asked = {}
+  spec.asked = setmetatable({}, with_shared)
   for i = spec.field_from, spec.field_to, 2 do
     spec.asked[ARGV[i]] = ARGV[i + 1]
   end
@@ -65,6 +67,17 @@ if with_id[1] then
 end
 
 local queued_now = {}
+local function await_tenant(tenant)
+  queued_now[tenant] = (queued_now[tenant] or 0) + 1
+end
+
+-- A call that is queued and nothing else, as most are. Its record, its job and its event are written at once, its places
+-- together with those of the others.
+local function is_usual(spec)
+  local has_more = spec.unique_to >= spec.unique_from or spec.pre_to >= spec.pre_from or spec.after_to >= spec.after_from
+  return spec.state == 'queued' and not (has_more or spec.asked.lanes or has_lost_writes or rates_wait or stored_by_tool)
+end
+
 local function admit(spec)
   local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
   more.reply_id = spec.reply_id
@@ -79,7 +92,7 @@ local function admit(spec)
   end
   if state == 'queued' then
     await_worker(call, asked, more, rates_wait)
-    queued_now[asked.tenant] = (queued_now[asked.tenant] or 0) + 1
+    await_tenant(asked.tenant)
   end
   move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
   settle_in(call, state, reason, spec)
@@ -108,16 +121,25 @@ if acknowledged and answers ~= '' then
   flow().keep_answers(answers)
 end
 local out = { 'ok', fence }
+counted_up = {}
 for _, spec in ipairs(calls) do
-  if spec.is_new then
+  local is_queued = spec.is_new and is_usual(spec)
+  if is_queued then
+    admit_usual(spec)
+    await_tenant(spec.asked.tenant)
+  elseif spec.is_new then
+    write_places() -- those before it come first
     admit(spec)
   end
   local verdict = judge(spec)
   if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
     answer_on_stream(spec, verdict)
   end
-  out[#out + 1] = { verdict, answer(spec.call), spec.is_of_another_turn and (spec.reply_id or '') or nil }
+  local chosen = spec.is_of_another_turn and (spec.reply_id or '') or nil
+  out[#out + 1] = is_queued and { verdict, false, spec.reply_id or '' } or { verdict, answer(spec.call), chosen }
 end
+write_places()
+write_counters()
 for tenant, queued in pairs(queued_now) do
   count_queued(tenant, queued)
 end

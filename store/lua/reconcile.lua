@@ -22,7 +22,7 @@ for i = 2, #ARGV do
     redis.call('ZADD', index, whole(now + tonumber(ARGV[1])), call)
     local asked = redis.call('HINCRBY', record_of(call), 'asked', 1)
     local got = fields(call, 'fence', 'worker', 'left', 'changed_at')
-    return { call, tonumber(got[1] or '0'), asked - 1, run_fields(call), got[2] or '', got[3] == got[1] and 1 or 0,
+    return { call, tonumber(got[1] or '0'), asked - 1, run_fields(whole_record(call)), got[2] or '', got[3] == got[1] and 1 or 0,
       now - tonumber(got[4] or whole(now)) }
   end
 end

@@ -20,11 +20,13 @@ elseif got[1] ~= 'running' or got[2] ~= fence or got[5] ~= ARGV[3] then
   end
   return { 'lost', got[1] or '' }
 end
+write_history_out(call) -- with the number that this attempt has had
 if op == 'release' then
   redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
   rates().give_start_back(got[3])
 end
 if ARGV[10] == '0' then
+  redis.call('HSETNX', record_of(call), 'attempt_limit', fields(call, 'max_attempts')[1])
   redis.call('HINCRBY', record_of(call), 'attempt_limit', 1) -- attempts keep their numbers, so the limit moves
   redis.call('HINCRBY', record_of(call), 'not_started', 1)
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- settle: store how an attempt ended, under its fence, and take the next call in the same step, where one is asked for.
 -- Also the late outcome of an attempt that was given up.
--- uses: ledger queue record_fields fence (flow) (new_limits) claiming
+-- uses: ledger queue record_fields fence (flow) (new_limits) next_call
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), state ("succeeded" | "failed" | "refused" | "unknown"), result,
 --           error, marks, worker, raised (the exception; it, result, error and marks are JSON, "" where there is none),
@@ -19,11 +19,10 @@ local ROWS = {
   ['queued succeeded'] = true,
 }
 local GONE_KEPT_S = 7 * 86400
-local NEXT_KEPT_S = 3600 -- longer than a worker sends a settle again
-local MOST_PASSED_OVER = 3
 local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local me = ARGV[8] .. '/' .. token
-local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by')
+local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by', 'history', 'lanes',
+  'answers', 'unique', 'scope', 'tenant', 'turn_key')
 local from, same = got[1], got[2] == fence and got[3] == token
 local evidence, exception = root .. 'evidence:' .. call, ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil
 
@@ -50,56 +49,46 @@ local function keep_what_is_late()
   end
 end
 
+-- The way of a call that is claimed once and ends: what else may follow from that is asked for in one command.
+local function store_usual_outcome(event)
+  local tool, tenant, more = got[4], got[13] or '', to == 'succeeded' and { 'result', ARGV[5] } or { 'error', ARGV[6] }
+  redis.call('ZREM', root .. 'leases', call)
+  local follows_more = redis.call('EXISTS', root .. 'slots:tool:' .. tool, root .. 'slots:tenant:' .. tenant,
+    root .. 'followers:' .. call, root .. 'argument_errors:' .. got[12]) > 0
+  if follows_more then
+    leave_limits(call, tool, tenant)
+  end
+  if ARGV[7] ~= '' or string.sub(token, -1) == '~' then -- such a claim has left marks
+    more[3], more[4] = 'marks', ARGV[7]
+  end
+  move_as_usual(call, 'running', to, event, more)
+  if follows_more then
+    flow().on_rest(call, to, tool, { is_shown_by_worker = true, scope = got[12], turn_key = got[14] })
+  else
+    redis.call('PUBLISH', root .. 'wake:' .. got[14], call)
+  end
+end
+
 local function store_outcome()
   local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5],
     exception = exception }
+  local is_of_interest = exception or got[8] or got[9] or got[10] or got[11]
+  if from == 'running' and (to == 'succeeded' or to == 'failed') and not is_of_interest then
+    return store_usual_outcome(event)
+  end
   if from ~= 'running' then
     event.reason = 'late'
   end
   if to == 'unknown' then
     redis.call('HSET', record_of(call), 'left', fence) -- the worker says so itself: its handler has ended
   elseif to == 'refused' then
+    write_history_out(call) -- with the number that this attempt has had
     redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
     rates().give_start_back(got[4])
     flow().may_have_run(call)
   end
   flow().transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
     'settled_at', whole(now) })
-end
-
--- The next call that was taken with this word when it came before, as long as it runs under that claim.
-local function taken_before(mine)
-  local job, its = string.match(redis.call('GET', root .. 'next:' .. mine.slot) or '', '^(%S+) (%S+)$')
-  if its == mine.token then
-    return job, take_run(job, mine)
-  end
-end
-
--- The next pointer of the queue whose call can be run, popped and claimed in this step. None beyond the memory reserve,
--- and none behind an entry that is no pointer: the worker's usual way deals with those.
-local function take_next(mine)
-  if redis.call('HEXISTS', root .. 'flags', 'full') == 1 then
-    return
-  end
-  local list, due = queue_key(mine.queue), nil
-  for _ = 1, MOST_PASSED_OVER do
-    local job = redis.call('LPOP', list)
-    if not job then
-      return nil, nil, due
-    elseif #job ~= 65 or not string.find(job, '^%x+%-%x+$') then
-      redis.call('LPUSH', list, job)
-      return nil, nil, due
-    end
-    local is_whole, run = pcall(take_run, job, mine)
-    if not is_whole then
-      run = {} -- its record is broken, which is no fault of this call: the sweep finds it
-    elseif run[1] == 'run' then
-      redis.call('SET', root .. 'next:' .. mine.slot, job .. ' ' .. mine.token, 'EX', NEXT_KEPT_S)
-      return job, run, due
-    end
-    due = run[3] and run[3] >= 0 and run[3] or due
-  end
-  return nil, nil, due
 end
 
 local function settled(state, is_repeat)
@@ -123,7 +112,7 @@ if not from then
   keep_of_a_call_that_is_gone()
   return { 'gone' }
 end
-if same and from == to and (got[6] == me or to == 'unknown') then
+if same and from == to and ((got[6] or me) == me or to == 'unknown') then
   redis.call('HSET', record_of(call), 'marks', ARGV[7])
   if to == 'unknown' then
     redis.call('HSET', record_of(call), 'left', fence) -- given up before, its handler has ended now
@@ -137,5 +126,8 @@ if not (same and ROWS[from .. ' ' .. to]) then
   keep_what_is_late()
   return { 'late', from }
 end
+counted_up = {}
 store_outcome()
-return settled(to, false)
+local told = settled(to, false)
+write_counters()
+return told

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from ..model.errors import StoreFull
 from ..model.keys import Namespace
-from ..model.outcomes import Failure, Outcome
+from ..model.outcomes import Outcome
 from ..model.plain import plain_value
 from ..model.record import ANSWER_FIELDS
 from ..model.specs import ToolSpec
 from ..model.states import State
-from .fence_watermark import FenceWatermark
+from .new_calls import Identified as Identified
+from .new_calls import InboxEntry as InboxEntry
+from .new_calls import NewCall as NewCall
+from .new_calls import Request as Request
+from .new_calls import Turn as Turn
 from .operation import Arg, Invocation, Query, invocation, text
 from .outcome_codec import failure_json, read_conflict, read_outcome
 from .pointers import job_fields
@@ -28,98 +32,6 @@ from .script_arguments import Counted, Each, arguments_of, repeated
 
 NEAR_MEMORY_LIMIT = "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
 RECORD_VERSION = "1"
-
-
-@dataclass(frozen=True, slots=True)
-class Identified:
-    """A call with its identity: what lookup needs.
-
-    Attributes:
-        fingerprints: one per configured key, the current key's first; unkeyed where there is no keyring.
-        by_intent: named by an intent key, and not by its turn and place.
-    """
-
-    key: str
-    fingerprints: tuple[str, ...]
-    by_intent: bool = False
-
-    @property
-    def idempotency_key(self) -> str:
-        return f"{self.key}-{self.fingerprints[0]}"
-
-
-@dataclass(frozen=True, slots=True)
-class NewCall:
-    """A call that is to be stored: what was asked for, and what the tool's spec makes of it.
-
-    Attributes:
-        arguments: JSON text; for custom tools the JSON text of the input text; encrypted where `secret`.
-        refusal: set where admission refuses the call; it is stored with this answer and never run.
-        held: reason to hold it (``approval``, ``no_worker``), or "".
-        lanes: order keys; calls that share one run one by one, in order of admission.
-        predecessors: call keys that must succeed first.
-        after: tools whose calls of this turn must succeed first, where they are stored by then.
-        unique_keys: under every configured key, the newest one's first; () where its tool has none.
-    """
-
-    identity: Identified
-    tool: str
-    arguments: str
-    position: int
-    call_id: str | None
-    spec: ToolSpec | None = None
-    kind: str = "function"
-    refusal: Failure | None = None
-    held: str = ""
-    lanes: tuple[str, ...] = ()
-    predecessors: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    unique_keys: tuple[str, ...] = ()
-    echo: dict[str, Any] = field(default_factory=dict)
-    key_id: str = ""
-    secret: bool = False
-    trace: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """The unit of admission: whose it is, and under what its calls are listed."""
-
-    scope: str
-    turn_id: str
-    key: str
-    tenant: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InboxEntry:
-    """The inbox entry that admission acknowledges in the same step, and the stream where its answers go."""
-
-    stream: str
-    group: str
-    entry: str
-    answers: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One wish to admit, whole: sent again under its id it is answered, not done again.
-
-    Attributes:
-        queue_limit: most calls that a queue may hold; 0 for no limit.
-        tenant_queue_limit: most queued calls of the turn's tenant; 0 for no limit.
-        entry: the inbox entry that asks, if one does.
-        specs_version: of the published specs by which the new calls were validated; None where it does not matter.
-        watermark: the highest fence that the harness has seen: a store that knows less is flagged before anything is
-            stored, and what the store knows is noted here.
-    """
-
-    id: str
-    queue_limit: int = 0
-    tenant_queue_limit: int = 0
-    entry: InboxEntry | None = None
-    specs_version: int | None = None
-    watermark: FenceWatermark = field(default_factory=FenceWatermark)
 
 
 def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[tuple[Outcome | None, ...]]:
@@ -172,6 +84,7 @@ class AdmitArgs(NamedTuple):
     answers: str
     tenant_queue_limit: int
     job: Counted[str | bytes]
+    shared: Counted[Arg]
     calls: Each[NewCallArgs]
 
 
@@ -194,9 +107,11 @@ def admit(
         if reply[0] == b"full":
             raise StoreFull(_why_full(reply))
         request.watermark.note(reply[1])
-        return tuple(_admitted(call.identity, answer) for call, answer in zip(calls, reply[2:], strict=True))
+        return tuple(_admitted(turn, call, answer) for call, answer in zip(calls, reply[2:], strict=True))
 
     entry = request.entry or InboxEntry("", "", "")
+    records = [_record(turn, call) for call in calls]
+    shared = dict(set.intersection(*(set(record.items()) for record in records))) if records else {}
     args = AdmitArgs(
         seen_fence=request.watermark.seen,
         request_id=request.id,
@@ -209,7 +124,8 @@ def admit(
         answers=entry.answers,
         tenant_queue_limit=request.tenant_queue_limit,
         job=job_fields(),
-        calls=[_call_args(turn, call) for call in calls],
+        shared=[*chain.from_iterable(shared.items())],
+        calls=[_call_args(call, record, shared) for call, record in zip(calls, records, strict=True)],
     )
     return invocation(space.root, args, read)
 
@@ -229,16 +145,33 @@ def _why_full(reply: list[Any]) -> str:
     return f"{what}, its limit: start workers, or raise {limit}= (--{option}, TOOLONCE_{variable})"
 
 
-def _admitted(call: Identified, answer: list[Any]) -> Outcome:
+def _admitted(turn: Turn, call: NewCall, answer: list[Any]) -> Outcome:
     verdict, stored, *chosen = answer
-    if verdict == b"conflict":
-        outcome = _conflict(call, stored)
+    if stored is None:
+        outcome = _queued(turn, call)
+    elif verdict == b"conflict":
+        outcome = _conflict(call.identity, stored)
     else:
-        outcome = read_outcome(call.key, stored, replayed=verdict == b"found")
+        outcome = read_outcome(call.identity.key, stored, replayed=verdict == b"found")
     return replace(outcome, reply_id=text(chosen[0]) or None) if chosen else outcome
 
 
-def _call_args(turn: Turn, call: NewCall) -> NewCallArgs:
+def _queued(turn: Turn, call: NewCall) -> Outcome:
+    """What the store would tell of a call that was queued just now, as it was sent."""
+    return Outcome(
+        call.identity.key,
+        call.identity.idempotency_key,
+        call.tool,
+        call.call_id,
+        call.position,
+        State.QUEUED,
+        kind=call.kind,
+        echo=plain_value(call.echo),
+        turn_id=turn.turn_id,
+    )
+
+
+def _call_args(call: NewCall, record: dict[str, Arg], shared: Mapping[str, Arg]) -> NewCallArgs:
     return NewCallArgs(
         call=call.identity.key,
         state=State.REFUSED if call.refusal else State.HELD if call.held else State.QUEUED,
@@ -248,7 +181,7 @@ def _call_args(turn: Turn, call: NewCall) -> NewCallArgs:
         unique_keys=call.unique_keys,
         predecessors=call.predecessors,
         after=call.after,
-        record=[*chain.from_iterable(_record(turn, call).items())],
+        record=[*chain.from_iterable((name, value) for name, value in record.items() if name not in shared)],
     )
 
 
@@ -257,10 +190,8 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
     record: dict[str, Arg] = {
         "v": RECORD_VERSION,
         "fp": call.identity.fingerprints[0],
-        "kid": call.key_id,
         "tool": call.tool,
         "version": spec.version,
-        "kind": call.kind,
         "args": call.arguments,
         "scope": turn.scope,
         "tenant": turn.tenant,
@@ -268,14 +199,14 @@ def _record(turn: Turn, call: NewCall) -> dict[str, Arg]:
         "position": call.position,
         "queue": spec.queue,
         "effect": spec.effect,
-        "begins": int(spec.begins),
-        "attempt": 0,
-        "attempt_limit": spec.max_attempts,
         "max_attempts": spec.max_attempts,
         "deadline_ms": spec.deadline_ms,
-        "secret": int(call.secret),
     }
     optional = {
+        "kid": call.key_id or None,
+        "kind": call.kind if call.kind != "function" else None,
+        "begins": 1 if spec.begins else None,
+        "secret": 1 if call.secret else None,
         "call_id": call.call_id,
         "lanes": "\n".join(call.lanes) or None,
         "echo": json.dumps(plain_value(call.echo)) if call.echo else None,

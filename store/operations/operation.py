@@ -211,12 +211,25 @@ def _source(name: str) -> str:
 def _record_fields() -> str:
     """The prelude that is no file: the lists of fields that `model/record.py` declares, as calls of one command."""
     return f"""-- Prelude: lists of the record's fields, made from model/record.py, in the order that Python reads.
-local RUN_FIELDS = {len(RUN_FIELDS)}
 {_lua("answer(call)", "return fields(call", ANSWER_FIELDS)}
-{_lua("run_fields(call, ...)", "return fields(call", (*RUN_FIELDS, ...))}
+local function whole_record(call)
+  local flat, got = redis.call('HGETALL', record_of(call)), {{}}
+  for i = 1, #flat, 2 do
+    got[flat[i]] = flat[i + 1]
+  end
+  return got
+end
+{_lua_run_fields()}
 {_lua("page_fields(call)", "return fields(call", PAGE_FIELDS)}
 {_lua("forget_fields(call)", "redis.call('HDEL', record_of(call)", FORGOTTEN_FIELDS)}
 """
+
+
+def _lua_run_fields() -> str:
+    """A record that was read whole, as a worker is told it."""
+    told = ", ".join(f"got.{name} or false" for name in RUN_FIELDS)
+    body = fill(f"return {{ {told} }}", 120, initial_indent="  ", subsequent_indent="    ")
+    return f"local function run_fields(got)\n  got.attempt_limit = got.attempt_limit or got.max_attempts\n{body}\nend"
 
 
 def _lua(head: str, command: str, names: tuple[Any, ...]) -> str:

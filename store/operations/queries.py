@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..model.errors import CorruptRecord
 from ..model.identity import idempotency_key
+from ..model.implied import implied_history, with_implied
 from ..model.keys import Namespace
 from ..model.outcomes import Failure, Outcome
 from ..model.record import PAGE_FIELDS, RecordFields
@@ -155,9 +156,10 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
     """
 
     def read(reply: list[Any]) -> Record | None:
-        fields = RecordFields(_mapping(reply[0]))
-        if not fields.values:
+        stored = _mapping(reply[0])
+        if not stored:
             return None
+        fields = with_implied(stored)
         if fields.v not in RECORD_VERSIONS:
             raise CorruptRecord(f"call {call} has record version {fields.v or None!r}; upgrade toolonce here")
         lease = int(reply[3])
@@ -165,7 +167,7 @@ def record(space: Namespace, call: str) -> Invocation[Record | None]:
             key=call,
             state=State(fields.state),
             fields=fields,
-            history=tuple(json.loads(line) for line in reply[1]),
+            history=tuple(json.loads(line) for line in reply[1]) or tuple(implied_history(fields)),
             evidence=tuple(json.loads(line) for line in reply[2]),
             lease_left_ms=None if lease < 0 and fields.state != State.RUNNING else lease,
             read_at=int(reply[4]),

@@ -153,7 +153,7 @@ class AdmissionRules:
             return Failure("invalid_arguments", what, {"reason": call.rejected})
         if spec is None:
             known = sorted(self.specs.tools)
-            words = f"there is no tool {call.tool!r}; the tools are: {', '.join(known)}"
+            words = f"there is not a tool {call.tool!r}; the tools are: {', '.join(known)}"
             return Failure("unknown_tool", words, {"tools": known})
         if spec.secret and self.came_clear:
             return Failure("unsealed", f"tool {call.tool!r} has secret fields: its inbox entries must be sealed")

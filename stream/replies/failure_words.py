@@ -27,7 +27,7 @@ _REFUSALS: dict[str, tuple[str, str]] = {
         "Call it again with less at once.",
     ),
     "unknown_tool": (
-        f"There is no tool named {{tool}}. {NOTHING_RAN}",
+        f"There is not a tool named {{tool}}. {NOTHING_RAN}",
         "Use only the tools that are offered, by their exact names.",
     ),
     "denied": (

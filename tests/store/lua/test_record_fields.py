@@ -20,11 +20,15 @@ FILES = {path.stem: path.read_text("utf-8") for path in sorted(LUA.glob("*.lua")
 READ = re.compile(r"(?<![\w.])(?:run_)?fields\((?!call, \.\.\.)")
 OF_RECORD = re.compile(r"redis\.call\('(HSET|HINCRBY|HDEL|HMGET|HGET|HSTRLEN|HSETNX)', record_of\([^()]*\), ")
 MOVE = re.compile(r"(?<![\w.])(?:flow\(\)\.)?(?:move|transition)\(")
+WRITE_STATE = re.compile(r"(?<!function )\bwrite_state\(")
 ADDED = re.compile(r"\bmore\.(\w+)(?=(?:, more\.\w+)* = )")
+OF_WHOLE = re.compile(r"(?<!\w)got\.(\w+)")
+"""A field of a record that was read whole."""
 LITERAL = re.compile(r"'(\w+)'$")
 WRITES = {"HSET", "HINCRBY", "HSETNX"}
 ELSEWHERE = {
     "_clock": {"not_before", "approval_until", "deadline_at", "queued_at", "approval_from", "clock_back_at"},
+    "_claiming": {"attempt", "begun", "claimed_at", "fence", "lease", "marks", "worker"},
     "_placement": {"admitted_by", "admitted_at", "turn_key"},
     "decide": {"approved", "no_repeat"},
 }
@@ -58,6 +62,8 @@ def written(source: str) -> set[str]:
     for found in OF_RECORD.finditer(source):
         if found[1] in WRITES:
             names |= set(literals(arguments(source[found.end() :])[::2]))
+    for found in WRITE_STATE.finditer(source):
+        names |= set(literals(arguments(source[found.end() :])[2::2]))
     for found in MOVE.finditer(source):
         told = arguments(source[found.end() :])
         if len(told) == 5 and told[4].startswith("{"):
@@ -67,7 +73,7 @@ def written(source: str) -> set[str]:
 
 def named(source: str) -> set[str]:
     """All fields that are read, deleted or written."""
-    names = written(source)
+    names = written(source) | (set(OF_WHOLE.findall(source)) if "whole_record(" in source else set())
     for found in READ.finditer(source):
         names |= set(literals(arguments(source[found.end() :])[1:]))
     for found in OF_RECORD.finditer(source):
@@ -92,12 +98,24 @@ def test_the_table_names_the_writers_of_each_field_and_no_others() -> None:
 
 
 def stored_by_admission() -> set[str]:
-    spec = ToolSpec("pay", hold_duplicates=True, unique_by=("order",), unique_for_ms=1)
+    spec = ToolSpec("pay", begins=True, hold_duplicates=True, unique_by=("order",), unique_for_ms=1)
     identity = Identified("k", ("f",), by_intent=True)
     refusal = Failure("no", "no")
     call = NewCall(
-        identity, "pay", "{}", 0, "c", spec, refusal=refusal, lanes=("a",), echo={"x": 1}, trace="t"
-    )  # with all that is optional
+        identity,
+        "pay",
+        "{}",
+        0,
+        "c",
+        spec,
+        "custom",
+        refusal=refusal,
+        lanes=("a",),
+        echo={"x": 1},
+        trace="t",
+        key_id="k",
+        secret=True,
+    )  # fmt: skip  (with all that is optional)
     return set(admission._record(Turn("s", "t", "k"), call))
 
 

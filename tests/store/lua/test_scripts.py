@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 import pytest
 
@@ -46,18 +47,18 @@ def test_each_script_compiles_on_a_real_server(redis_server: RealServer, name: s
 
 
 @pytest.mark.parametrize(
-    ("name", "function", "expected"),
+    ("name", "function", "read", "expected"),
     [
-        ("turn", "answer", ANSWER_FIELDS),
-        ("claim", "run_fields", RUN_FIELDS),
+        ("turn", "answer(call)", r"'(\w+)'", ANSWER_FIELDS),
+        ("claim", "run_fields(got)", r"got\.(\w+)\s+or\s+false", RUN_FIELDS),
     ],
 )
 def test_the_fields_of_a_reply_stand_in_the_order_that_python_reads(
-    name: str, function: str, expected: tuple[str, ...]
+    name: str, function: str, read: str, expected: tuple[str, ...]
 ) -> None:
-    body = re.search(rf"local function {function}\(call(?:, \.\.\.)?\)\n(.*?)\nend", load(name).text, re.DOTALL)
+    body = re.search(rf"local function {re.escape(function)}\n(.*?)\nend", load(name).text, re.DOTALL)
     assert body
-    assert tuple(re.findall(r"'(\w+)'", body[1])) == expected
+    assert tuple(re.findall(read, body[1])) == expected
 
 
 def test_a_page_line_has_the_fields_that_python_reads() -> None:
@@ -91,9 +92,15 @@ def test_no_script_walks_through_the_whole_store(name: str) -> None:
 def test_state_changes_in_one_place_only(name: str) -> None:
     text = load(name).text
     writes = re.findall(r"'HSET', [^\n]*'state',", text)
-    assert len(writes) == text.count("local function move("), (
+    assert len(writes) == text.count("local function write_state("), (
         "a script writes the state past `move`, and with it past counters, index and history"
     )
+
+
+def test_only_moves_and_the_admission_that_indexes_many_calls_at_once_write_a_state() -> None:
+    sources = {path.name: path.read_text("utf-8") for path in files("toolonce.store").joinpath("lua").iterdir()}
+    writers = {name: source.count("write_state(") for name, source in sources.items() if "write_state(" in source}
+    assert writers == {"_ledger.lua": 3, "_usual_placement.lua": 1}  # its definition, `move` and `move_as_usual`
 
 
 def test_a_script_is_sent_without_the_functions_that_it_never_comes_to() -> None:

@@ -135,14 +135,14 @@ def _queued_by_tenant(index: Index) -> None:
 def _held(index: Index) -> None:
     held = index.in_state("held")
     asked = {call: record for call, record in held.items() if "follows" not in record}
-    for_approval = {call for call, record in asked.items() if record["reason"] in ("approval", "duplicate")}
+    for_approval = {call for call, record in asked.items() if record.get("reason", "") in ("approval", "duplicate")}
     assert index.zset("approvals").keys() == for_approval, "every call held for approval, and no other, has a lifetime"
     without = {call for tool in index.named("no_worker:") for call in index.members(f"no_worker:{tool}")}
-    assert without == {call for call, record in held.items() if record["reason"] == "no_worker"}
-    held_back = {call for call, record in held.items() if record["reason"] == "store_went_back"}
+    assert without == {call for call, record in held.items() if record.get("reason", "") == "no_worker"}
+    held_back = {call for call, record in held.items() if record.get("reason", "") == "store_went_back"}
     assert index.members("held_back") == held_back
     for call, record in held.items():
-        if record["reason"] == "order":
+        if record.get("reason", "") == "order":
             assert not _is_next(index, call, record), f"{call} is held for order, but it is its turn"
 
 
@@ -173,7 +173,7 @@ def _parked(index: Index) -> None:
     deadlines = index.zset("deadlines")
     for call, record in index.in_state("queued").items():
         is_parked = record.get("waits", "").startswith("pause ")
-        assert (record["reason"] == "paused") == is_parked
+        assert (record.get("reason", "") == "paused") == is_parked
         if is_parked:
             sort, _, name = record["waits"].removeprefix("pause ").partition(":")
             assert record[sort] == name, f"{call} is parked by a pause that does not concern it"
