@@ -27,7 +27,7 @@ class Event:
 def recent(connection: Connection, most: int) -> list[Event]:
     """The last events, oldest first."""
     entries = connection.command("XREVRANGE", connection.space.events, "+", "-", "COUNT", max(1, most))
-    return [read_entry(entry) for entry in reversed(entries)]
+    return [event for entry in reversed(entries) for event in read_entry(entry)][-max(1, most) :]
 
 
 def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) -> Iterator[Event]:
@@ -43,16 +43,24 @@ def follow(connection: Connection, after: bytes, goes_on: Callable[[], bool]) ->
             reply = link.command(*words)
             for entry in reply[0][1] if reply else ():
                 after = entry[0]
-                yield read_entry(entry)
+                yield from read_entry(entry)
     finally:
         link.close()
 
 
-def read_entry(entry: list[Any]) -> Event:
-    """A stream entry as an event. An entry that cannot be read has the op `unreadable`."""
+def read_entry(entry: list[Any]) -> list[Event]:
+    """The events of a stream entry: those of one script, call and event in turns. What cannot be read has the op
+    `unreadable`."""
+    place, fields = entry
+    return [_event(place, fields[at : at + 4]) for at in range(0, len(fields), 4)]
+
+
+def _event(place: bytes, fields: list[bytes]) -> Event:
     try:
-        fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
-        facts = json.loads(fields[b"event"])
-        return Event(entry[0], fields[b"call"].decode(), {**facts, "at": int(facts["at"])})
+        named_call, call, named_event, line = fields
+        if (named_call, named_event) != (b"call", b"event"):
+            raise ValueError("fields of another kind")
+        facts = json.loads(line)
+        return Event(place, call.decode(), {**facts, "at": int(facts["at"])})
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Event(entry[0], "", {"at": int(entry[0].partition(b"-")[0]), "op": "unreadable"})
+        return Event(place, "", {"at": int(place.partition(b"-")[0]), "op": "unreadable"})

@@ -11,7 +11,7 @@ from .events import read_entry
 
 WINDOW_MS = 60_000
 MOST = 2_000
-"""Most events read. On a busy store they cover less than the window, and the rate is of that shorter time."""
+"""Most entries read. On a busy store they cover less than the window, and the rate is of that shorter time."""
 
 
 def rates(connection: Connection, now: int) -> dict[str, float]:
@@ -21,7 +21,7 @@ def rates(connection: Connection, now: int) -> dict[str, float]:
     seconds = WINDOW_MS / 1000
     if len(entries) == MOST:
         seconds = max(0.001, (now - int(entries[-1][0].split(b"-")[0])) / 1000)
-    counted = Counter(_kind(read_entry(entry).facts) for entry in entries)
+    counted = Counter(_kind(event.facts) for entry in entries for event in read_entry(entry))
     return {
         "admitted": round(counted["admitted"] / seconds, 3),
         "claimed": round(counted["claimed"] / seconds, 3),

@@ -106,11 +106,11 @@ local function take_run(job, mine)
     return stopped
   end
 
-  local attempt = tonumber(got.attempt or '0') + 1
-  fence = fence or redis.call('INCR', root .. 'fence')
+  local attempt = whole((got.attempt or 0) + 1)
+  fence = whole(fence or redis.call('INCR', root .. 'fence'))
   event.fence, event.attempt = fence, attempt
   leave_queue(call, 'running', got)
-  local more = { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', whole(now), 'attempt', attempt }
+  local more = { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', now_text, 'attempt', attempt }
   if got.begun == '1' then
     more[#more + 1], more[#more + 2] = 'begun', 0
   end
@@ -126,6 +126,6 @@ local function take_run(job, mine)
     redis.call('SADD', root .. 'slots:' .. limit, call)
   end
   redis.call('ZADD', root .. 'leases', whole(now + mine.lease), call)
-  got.attempt, got.claimed_at = whole(attempt), whole(now)
-  return { 'run', fence, run_fields(got) }
+  got.attempt, got.claimed_at = attempt, now_text
+  return { 'run', tonumber(fence), run_fields(got) }
 end

@@ -26,11 +26,11 @@ local function look_at_clock()
   local back = math.max(highest - now, overlong())
   local is_back, is_other = back > TOLERATED_MS, known[2] and server and known[2] ~= server
   if is_back or is_other or now - highest > TOLERATED_MS or (server and not known[2]) then
-    redis.call('HSET', root .. 'marks', 'clock', whole(now), 'server', server or known[2] or '')
+    redis.call('HSET', root .. 'marks', 'clock', now_text, 'server', server or known[2] or '')
   end
   if is_back then
-    redis.call('HSET', root .. 'flags', 'clock_back_at', whole(now), 'clock_back_by', whole(back))
-    redis.call('HSET', root .. 'marks', 'cut_delayed', whole(now), 'cut_deadlines', whole(now), 'cut_approvals', whole(now))
+    redis.call('HSET', root .. 'flags', 'clock_back_at', now_text, 'clock_back_by', whole(back))
+    redis.call('HSET', root .. 'marks', 'cut_delayed', now_text, 'cut_deadlines', now_text, 'cut_approvals', now_text)
   end
   local given = 0
   if is_back or is_other then
@@ -53,7 +53,7 @@ end
 local function cut_one(call, at, field, since)
   local span = since and span_of(call, field, since) or tonumber(fields(call, 'deadline_ms')[1])
   if at > now + span then
-    redis.call('HSET', record_of(call), field, whole(now + span), since or 'clock_back_at', whole(now))
+    redis.call('HSET', record_of(call), field, whole(now + span), since or 'clock_back_at', now_text)
     return whole(now + span)
   end
 end

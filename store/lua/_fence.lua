@@ -2,7 +2,7 @@
 -- server has lost writes: the flag then stands, and mutating calls are held, until a person accepts the loss. The first
 -- proof stands; later ones add nothing.
 local function flag_step_back(seen, known, why)
-  if redis.call('HSETNX', root .. 'flags', 'went_back', whole(now)) == 1 then
+  if redis.call('HSETNX', root .. 'flags', 'went_back', now_text) == 1 then
     redis.call('HSET', root .. 'flags', 'went_back_from', whole(seen), 'went_back_to', whole(known),
       'went_back_because', why)
   end

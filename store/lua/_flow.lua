@@ -12,7 +12,7 @@ local function end_waiting(call, from, to, event, why)
   else
     why = not_run(call) .. ': ' .. why
   end
-  redis.call('HSET', record_of(call), 'settled_by', event.actor, 'settled_at', whole(now),
+  redis.call('HSET', record_of(call), 'settled_by', event.actor, 'settled_at', now_text,
     'error', cjson.encode({ code = to, message = why, details = details, effect = effect_so_far(call, attempts) }))
   transition(call, from, to, event)
 end
@@ -69,7 +69,7 @@ local function lose(call, why, actor)
     error.code = late and 'deadline_exceeded' or 'attempts_exhausted'
     error.message = why .. (late and '; its deadline has passed' or '; no attempts are left')
     error.effect = got[1] == 'mutating' and effect_so_far(call, tonumber(got[2])) or nil
-    redis.call('HSET', record_of(call), 'error', cjson.encode(error), 'settled_by', actor, 'settled_at', whole(now))
+    redis.call('HSET', record_of(call), 'error', cjson.encode(error), 'settled_by', actor, 'settled_at', now_text)
     transition(call, 'running', 'failed', event)
     return 'failed'
   end

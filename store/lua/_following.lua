@@ -36,7 +36,7 @@ function following()
     redis.call('HDEL', record_of(call), 'first_unknown')
     transition(call, 'held', to, { op = 'follow', actor = 'unique', tool = fields(call, 'tool')[1], reason = first },
       { 'result', result, 'error', why, 'marks', marks_of(got[1], got[4], got[5]), 'settled_by', 'unique',
-        'settled_at', whole(now) })
+        'settled_at', now_text })
     return #result + #why
   end
 

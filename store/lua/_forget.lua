@@ -5,7 +5,7 @@ local function forget_body(call, state)
   local index = root .. 'in:' .. state
   local got = fields(call, 'fp', 'queue', 'settled_at', 'changed_at')
   local job = job_of(call, got[1])
-  local told = (got[3] or got[4] or '0') .. ' ' .. whole(now) .. ' ' .. redis.call('HSTRLEN', record_of(call), 'result')
+  local told = (got[3] or got[4] or '0') .. ' ' .. now_text .. ' ' .. redis.call('HSTRLEN', record_of(call), 'result')
   forget_fields(call) -- also what a call needs in order to run: a forgotten one never runs again
   redis.call('HSET', record_of(call), 'forgotten', told)
   redis.call('DEL', rq .. 'job:' .. job)
@@ -14,5 +14,5 @@ local function forget_body(call, state)
   redis.call('DEL', root .. 'history:' .. call, root .. 'evidence:' .. call)
   local entered = redis.call('ZSCORE', index, call)
   redis.call('ZREM', index, call)
-  redis.call('ZADD', root .. 'tombs:' .. state, entered or whole(now), call)
+  redis.call('ZADD', root .. 'tombs:' .. state, entered or now_text, call)
 end

@@ -11,7 +11,7 @@ end
 -- What a held call waits for, and until when.
 local function wait_held(call, tool, reason, approval_ms)
   if reason == 'approval' or reason == 'duplicate' then
-    redis.call('HSET', record_of(call), 'approval_until', whole(now + approval_ms), 'approval_from', whole(now))
+    redis.call('HSET', record_of(call), 'approval_until', whole(now + approval_ms), 'approval_from', now_text)
     redis.call('ZADD', root .. 'approvals', whole(now + approval_ms), call)
     redis.call('HDEL', record_of(call), 'deadline_at', 'deadline_left') -- the queue's clock starts when a person lets it in
   elseif reason == 'no_worker' then

@@ -1,15 +1,6 @@
--- Prelude: what has happened to a call, for people: its own history, and the namespace's stream of events.
--- uses: names
+-- Prelude: what has happened to a call, for people.
+-- uses: batch
 local HISTORY_KEPT = 100
-
--- Append one event to the namespace's capped stream; returns its line.
-local function publish(call, event)
-  event.at = now
-  event.fence, event.attempt = tonumber(event.fence or ''), tonumber(event.attempt or '')
-  local line = cjson.encode(event)
-  redis.call('XADD', root .. 'events', 'MAXLEN', '~', '100000', '*', 'call', call, 'event', line)
-  return line
-end
 
 local function keep_line(call, line)
   local history = root .. 'history:' .. call
@@ -38,10 +29,18 @@ local function write_history_out(call)
   end
 end
 
--- The same, and to the call's own history.
+-- Append one event to the namespace's stream and to the history of its call, which is stored from now on.
+local function keep_event(call, event)
+  event.at = now
+  event.fence, event.attempt = tonumber(event.fence or ''), tonumber(event.attempt or '')
+  local line = cjson.encode(event)
+  publish(call, line)
+  keep_line(call, line)
+end
+
 local function note(call, event)
   write_history_out(call)
-  keep_line(call, publish(call, event))
+  keep_event(call, event)
 end
 
 local function is_equal(one, other)

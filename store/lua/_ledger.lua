@@ -4,27 +4,6 @@ local NEVER_RUN = { refused = true, cancelled = true, expired = true }
 local ARGUMENTS_KEPT = 1024
 local moves = 0
 
--- What a script has to add to the counters, where it adds it at its end: what it counts twice costs one command, and what
--- it takes back costs none.
-local counted_up
-
-local function add_to(counter, by)
-  if counted_up then
-    counted_up[counter] = (counted_up[counter] or 0) + by
-  else
-    redis.call('HINCRBY', root .. 'counts', counter, by)
-  end
-end
-
-local function write_counters()
-  for counter, by in pairs(counted_up) do
-    if by ~= 0 then
-      redis.call('HINCRBY', root .. 'counts', counter, by)
-    end
-  end
-  counted_up = nil
-end
-
 -- Per tool only: whoever reads adds them up, so that no state is counted twice on the way of each call.
 local function count(tool, state, by)
   add_to('tool:' .. state .. ':' .. tool, by)
@@ -40,8 +19,9 @@ end
 -- move counts as one microsecond later, and takes longer than that, so that no two moves share a moment, also not of two
 -- scripts. A double holds such numbers exactly enough until the year 2255.
 local function moment()
+  local at = micros + moves
   moves = moves + 1
-  return string.format('%.3f', (micros + moves - 1) / 1000)
+  return string.format('%d.%03d', at / 1000, at % 1000)
 end
 
 -- What ends without having run gives its arguments back, but for a beginning to look at: nothing will need them.
@@ -59,7 +39,7 @@ end
 
 -- The one write of a state.
 local function write_state(call, to, ...)
-  redis.call('HSET', record_of(call), 'state', to, 'changed_at', whole(now), ...)
+  redis.call('HSET', record_of(call), 'state', to, 'changed_at', now_text, ...)
 end
 
 -- Change the state: record, index, counters, history. `event` needs tool and op; from is false at admission. `more` is
@@ -89,7 +69,7 @@ local function move(call, from, to, event, more)
   end
   event.from = from or nil
   event.to = to
-  keep_line(call, publish(call, event))
+  keep_event(call, event)
 end
 
 -- The same for what usually happens to a call: its record says all of it, so that no line of a history is stored, and
@@ -103,8 +83,9 @@ local function move_as_usual(call, from, to, event, more)
   if not OPEN[to] then
     add_to('settled', 1)
   end
-  event.from, event.to = from, to
-  publish(call, event)
+  publish(call, '{"op":"' .. event.op .. '","at":' .. now_text .. ',"from":"' .. from .. '","to":"' .. to .. '","actor":'
+    .. cjson.encode(event.actor) .. ',"fence":' .. event.fence .. ',"attempt":' .. event.attempt .. ',"tool":'
+    .. cjson.encode(event.tool) .. '}')
 end
 
 -- One answer to an inbox entry, in the form of PROTOCOL.md; what is left out of `told` is empty.

@@ -24,7 +24,7 @@ end
 local function mark_memory(used, allowed, stop, resume)
   local filled = allowed > 0 and (used + bytes_to_come(allowed)) * 1000 / allowed or 0
   if filled >= stop then
-    if redis.call('HSETNX', root .. 'flags', 'full', whole(now)) == 1 then
+    if redis.call('HSETNX', root .. 'flags', 'full', now_text) == 1 then
       redis.call('XTRIM', root .. 'events', 'MAXLEN', '~', EVENTS_WHEN_SHORT)
     end
   elseif filled < resume then
@@ -43,8 +43,7 @@ local function read_memory()
 end
 
 -- Is there no room for new calls with so many bytes of arguments? The server is asked now and then, before much is
--- taken
--- in, and by whoever admits: also where no worker lives. `was_short`: what the flag says.
+-- taken in, and by whoever admits: also where no worker lives. `was_short`: what the flag says.
 local function is_memory_short(bytes, was_short)
   local looked_at = root .. 'memory_looked_at'
   if bytes < LOOK_AT_ONCE_BYTES and tonumber(redis.call('GET', looked_at) or '0') > now then

@@ -6,12 +6,13 @@ local space = string.sub(root, 2, -3)
 local rq = root .. 'rq:'
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local now_text = string.format('%d', now)
 local micros = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 
 local OPEN = { held = true, queued = true, running = true, unknown = true }
 
 local function whole(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 local function record_of(call)

@@ -61,7 +61,7 @@ local function prolong_deadline(call, set)
   if given <= now then
     return false
   end
-  redis.call('HSET', record_of(call), 'deadline_at', whole(given), 'unpaused_at', whole(now))
+  redis.call('HSET', record_of(call), 'deadline_at', whole(given), 'unpaused_at', now_text)
   redis.call('ZADD', root .. 'deadlines', whole(given), call)
   return true
 end
@@ -81,7 +81,7 @@ local function bring_one_back(call, line)
   write_history_out(call)
   keep_line(call, line)
   redis.call('HDEL', record_of(call), 'waits')
-  redis.call('HSET', record_of(call), 'reason', '', 'unpaused_at', whole(now))
+  redis.call('HSET', record_of(call), 'reason', '', 'unpaused_at', now_text)
   start_deadline(call)
   if tonumber(got[3] or '0') > now then
     redis.call('ZADD', root .. 'delayed', got[3], call)

@@ -53,7 +53,7 @@ end
 
 -- The record as it is written, in one step: as asked for, and what admission adds.
 local function record(spec, more)
-  local out = { 'admitted_by', request, 'admitted_at', whole(now), 'turn_key', turn_key,
+  local out = { 'admitted_by', request, 'admitted_at', now_text, 'turn_key', turn_key,
     unpack(ARGV, shared_from, shared_to) }
   local last = #out
   for i = spec.field_from, spec.field_to do

@@ -52,7 +52,7 @@ end
 -- before all others.
 local function enqueue(call, delay, waits_for_replicas)
   start_deadline(call)
-  redis.call('HSET', record_of(call), 'not_before', whole(now + delay), 'queued_at', whole(now))
+  redis.call('HSET', record_of(call), 'not_before', whole(now + delay), 'queued_at', now_text)
   if delay > 0 then
     redis.call('ZADD', root .. 'delayed', whole(now + delay), call)
   elseif waits_for_replicas then

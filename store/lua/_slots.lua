@@ -48,9 +48,9 @@ local function wake_waiting(limit, most)
     local got = fields(call, 'queue', 'fp')
     if got[1] and got[2] then -- else its record is gone
       redis.call('HDEL', record_of(call), 'waits')
-      redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', whole(now))
+      redis.call('HSET', record_of(call), 'woken', limit, 'woken_at', now_text)
       if string.sub(limit, 1, 5) == 'rate:' then
-        redis.call('ZADD', root .. 'woken:' .. limit, whole(now), call)
+        redis.call('ZADD', root .. 'woken:' .. limit, now_text, call)
       end
       push(call, got[1], job_of(call, got[2]), first[i + 1])
     end

@@ -45,7 +45,7 @@ function transition(call, from, to, event, more)
   end
   move(call, from, to, event, more)
   if to == 'unknown' then
-    redis.call('ZADD', root .. 'reconcile:' .. event.tool, whole(now), call)
+    redis.call('ZADD', root .. 'reconcile:' .. event.tool, now_text, call)
   end
   if to == 'unknown' or not OPEN[to] then
     about.op = event.op

@@ -2,7 +2,7 @@
 -- them at once: a turn of ten costs little more commands there than one call does.
 -- uses: placement
 local MOST_AT_ONCE = 500 -- Lua hands a command a few thousand arguments at most
-local usual = {}
+local usual, made, events = {}, {}, {}
 
 local function collect(kind, key, ...)
   local lists = usual[kind] or {}
@@ -42,15 +42,32 @@ local function write_places()
   usual = {}
 end
 
+-- The jobs of calls of one tool are equal: each further one is a copy.
+local function store_usual_pointer(call, asked)
+  local job, like = job_of(call, asked.fp), asked.queue .. '\n' .. asked.tool
+  if made[like] then
+    redis.call('COPY', rq .. 'job:' .. made[like], rq .. 'job:' .. job)
+  else
+    store_pointer(call, asked, 'queued')
+    made[like] = job
+  end
+end
+
+local function event_of(tool)
+  events[tool] = events[tool] or '{"op":"admit","actor":"submit","at":' .. now_text .. ',"to":"queued","tool":'
+    .. cjson.encode(tool) .. '}'
+  return events[tool]
+end
+
 local function admit_usual(spec)
   local call, asked, more = spec.call, spec.asked, { reply_id = spec.reply_id }
   if asked.deadline_ms then
-    more.deadline_at = whole(now + tonumber(asked.deadline_ms))
+    more.deadline_at = whole(now + asked.deadline_ms)
     collect('deadlines', '', more.deadline_at, call)
   end
   write_state(call, 'queued', unpack(record(spec, more)))
-  store_pointer(call, asked, 'queued')
-  publish(call, { op = 'admit', actor = 'submit', tool = asked.tool, to = 'queued' })
+  store_usual_pointer(call, asked)
+  publish(call, event_of(asked.tool))
   collect('turn', turn_key, call, came_at .. ' ' .. asked.position)
   collect('moments', 'queued', moment(), call)
   collect('jobs', asked.queue, job_of(call, asked.fp))

@@ -7,7 +7,7 @@
 -- INVARIANT repeat until none is held; the flag falls with the first step, so that freed calls are not held again.
 local stood = redis.call('HDEL', root .. 'flags', 'went_back', 'went_back_from', 'went_back_to', 'went_back_because')
 if stood > 0 then
-  redis.call('HSET', root .. 'flags', 'loss_accepted_by', ARGV[1], 'loss_accepted_because', ARGV[2], 'loss_accepted_at', whole(now))
+  redis.call('HSET', root .. 'flags', 'loss_accepted_by', ARGV[1], 'loss_accepted_because', ARGV[2], 'loss_accepted_at', now_text)
   -- What processes still have to say of attempts up to now is what was accepted.
   redis.call('HSET', root .. 'marks', 'accepted_fence', redis.call('GET', root .. 'fence') or '0')
 end

@@ -121,25 +121,26 @@ if acknowledged and answers ~= '' then
   flow().keep_answers(answers)
 end
 local out = { 'ok', fence }
-counted_up = {}
-for _, spec in ipairs(calls) do
-  local is_queued = spec.is_new and is_usual(spec)
-  if is_queued then
-    admit_usual(spec)
-    await_tenant(spec.asked.tenant)
-  elseif spec.is_new then
-    write_places() -- those before it come first
-    admit(spec)
+local function admit_all()
+  for _, spec in ipairs(calls) do
+    local is_queued = spec.is_new and is_usual(spec)
+    if is_queued then
+      admit_usual(spec)
+      await_tenant(spec.asked.tenant)
+    elseif spec.is_new then
+      write_places() -- those before it come first
+      admit(spec)
+    end
+    local verdict = judge(spec)
+    if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
+      answer_on_stream(spec, verdict)
+    end
+    local chosen = spec.is_of_another_turn and (spec.reply_id or '') or nil
+    out[#out + 1] = is_queued and { verdict, false, spec.reply_id or '' } or { verdict, answer(spec.call), chosen }
   end
-  local verdict = judge(spec)
-  if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
-    answer_on_stream(spec, verdict)
-  end
-  local chosen = spec.is_of_another_turn and (spec.reply_id or '') or nil
-  out[#out + 1] = is_queued and { verdict, false, spec.reply_id or '' } or { verdict, answer(spec.call), chosen }
+  write_places()
 end
-write_places()
-write_counters()
+in_batch(admit_all)
 for tenant, queued in pairs(queued_now) do
   count_queued(tenant, queued)
 end

@@ -16,6 +16,6 @@ elseif got[3] == '1' then
 elseif got[4] == '1' then
   return 'cancel'
 end
-redis.call('HSET', record_of(ARGV[1]), 'begun', 1, 'begun_at', whole(now))
+redis.call('HSET', record_of(ARGV[1]), 'begun', 1, 'begun_at', now_text)
 note(ARGV[1], { op = 'begin', tool = got[5], fence = ARGV[2], attempt = got[6] })
 return 'begun'

@@ -41,7 +41,7 @@ local has_key = ARGV[3] == 'approve' and unique().take_again(call)
 if has_key then
   return { 'taken', has_key, fields(has_key, 'state')[1] }
 end
-redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', whole(now))
+redis.call('HSET', record_of(call), 'decided_by', ARGV[4], 'decided_at', now_text)
 if ARGV[3] == 'deny' then
   local how = tonumber(got[8] or '0') > 0 and 'not run again' or not_run(call)
   local why = ARGV[5] == '' and '' or ': ' .. ARGV[5]

@@ -9,7 +9,7 @@
 local became = { queued = 0, failed = 0, unknown = 0, cancelled = 0 }
 local leases = root .. 'leases'
 local given = look_at_clock()
-repair_each(leases, redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[1])), function(call)
+repair_each(leases, redis.call('ZRANGEBYSCORE', leases, '-inf', now_text, 'LIMIT', 0, tonumber(ARGV[1])), function(call)
   local got = fields(call, 'state', 'worker')
   if got[1] == 'running' then
     local to = lose(call, 'the worker ' .. (got[2] or '?') .. ' was lost: its lease ran out', 'recovery/' .. ARGV[2])
@@ -18,5 +18,5 @@ repair_each(leases, redis.call('ZRANGEBYSCORE', leases, '-inf', whole(now), 'LIM
     redis.call('ZREM', leases, call)
   end
 end)
-local left = redis.call('ZCOUNT', leases, '-inf', whole(now))
+local left = redis.call('ZCOUNT', leases, '-inf', now_text)
 return { became.queued, became.failed, became.unknown, became.cancelled, left, given }

@@ -17,13 +17,13 @@ end
 
 for i = 2, #ARGV do
   local index = root .. 'reconcile:' .. ARGV[i]
-  local call = redis.call('ZRANGEBYSCORE', index, '-inf', whole(now), 'LIMIT', 0, 1)[1] or find_overlong(index)
+  local call = redis.call('ZRANGEBYSCORE', index, '-inf', now_text, 'LIMIT', 0, 1)[1] or find_overlong(index)
   if call then
     redis.call('ZADD', index, whole(now + tonumber(ARGV[1])), call)
     local asked = redis.call('HINCRBY', record_of(call), 'asked', 1)
     local got = fields(call, 'fence', 'worker', 'left', 'changed_at')
     return { call, tonumber(got[1] or '0'), asked - 1, run_fields(whole_record(call)), got[2] or '', got[3] == got[1] and 1 or 0,
-      now - tonumber(got[4] or whole(now)) }
+      now - tonumber(got[4] or now_text) }
   end
 end
 return {}

@@ -73,6 +73,6 @@ if border and now - tonumber(since) >= grace then
 end
 local place = not border and find_border()
 if place then
-  redis.call('HSET', scan, queue, whole(place) .. ' ' .. whole(now))
+  redis.call('HSET', scan, queue, whole(place) .. ' ' .. now_text)
 end
 return { again, 0 }

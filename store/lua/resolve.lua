@@ -17,7 +17,7 @@ if ARGV[2] ~= 'unknown' and not is_held_back then
   return { 'changed', ARGV[2], ARGV[3] }
 end
 redis.call('HSET', record_of(call), 'result', ARGV[6], 'error', ARGV[7], 'marks', '', 'settled_by', ARGV[8],
-  'settled_at', whole(now), 'resolved_because', ARGV[9])
+  'settled_at', now_text, 'resolved_because', ARGV[9])
 redis.call('HDEL', record_of(call), 'may_have_run')
 transition(call, ARGV[2], ARGV[5],
   { op = ARGV[4], actor = ARGV[8], tool = fields(call, 'tool')[1], fence = ARGV[3], reason = ARGV[9] })

@@ -88,7 +88,7 @@ local function store_outcome()
     flow().may_have_run(call)
   end
   flow().transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
-    'settled_at', whole(now) })
+    'settled_at', now_text })
 end
 
 local function settled(state, is_repeat)
@@ -126,8 +126,7 @@ if not (same and ROWS[from .. ' ' .. to]) then
   keep_what_is_late()
   return { 'late', from }
 end
-counted_up = {}
-store_outcome()
-local told = settled(to, false)
-write_counters()
-return told
+return in_batch(function()
+  store_outcome()
+  return settled(to, false)
+end)

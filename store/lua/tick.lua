@@ -14,7 +14,7 @@ local most = tonumber(ARGV[1])
 look_at_clock()
 cut_overlong(most)
 local function apply_due(kind, repair)
-  repair_each(root .. kind, redis.call('ZRANGEBYSCORE', root .. kind, '-inf', whole(now), 'LIMIT', 0, most), repair)
+  repair_each(root .. kind, redis.call('ZRANGEBYSCORE', root .. kind, '-inf', now_text, 'LIMIT', 0, most), repair)
 end
 
 local expired, approvals, available, woken, parked = 0, 0, 0, 0, 0

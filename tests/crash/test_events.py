@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
 from tests.support.crash.process_starter import ProcessStarter
 from tests.support.processes.workers import Site
 from tests.support.wait import wait_until
+from toolonce.ops.metrics.events import read_entry
 from toolonce.store.model.states import State
 from toolonce.store.operations.operators import Actor, Expected, retry
 
@@ -18,8 +18,7 @@ Events = list[dict[str, Any]]
 def _log(site: Site, key: str) -> Events:
     """The namespace's stream, of which the history is a part."""
     entries = site.connection.command("XRANGE", site.connection.space.events, "-", "+")
-    found = [dict(zip(fields[::2], fields[1::2], strict=True)) for _, fields in entries]
-    return [json.loads(entry[b"event"]) for entry in found if entry[b"call"].decode() == key]
+    return [event.facts for entry in entries for event in read_entry(entry) if event.call == key]
 
 
 def _executions(events: Events) -> Counter[int]:

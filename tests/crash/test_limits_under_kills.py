@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.support.servers.redis_server import RealServer
 from tests.support.store.live_store import LiveScene, LiveStore
 from tests.support.store.scene import spec
 from tests.support.wait import wait_until
+from toolonce.ops.metrics.events import read_entry
 from toolonce.store.model.rates import Rate
 from toolonce.store.model.states import State
 from toolonce.store.operations.controls import limit, rate
@@ -27,7 +27,7 @@ EVERY_MS, EARLY_MS = 100.5, 300
 def events(site: Site) -> list[dict[str, Any]]:
     """All transitions, in their order, with the server's times."""
     stored = site.connection.command("XRANGE", site.connection.space.events, "-", "+")
-    return [json.loads(dict(zip(fields[::2], fields[1::2], strict=True))[b"event"]) for _, fields in stored]
+    return [event.facts for entry in stored for event in read_entry(entry)]
 
 
 def wait_for_lines(site: Site, start: str, most: int) -> None:
