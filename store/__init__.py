@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .first_use import at_first_use
 from .model.errors import (
+    CallIdMissing,
     CallNotSucceeded,
     CorruptRecord,
     KeyringMissing,
@@ -70,6 +71,7 @@ __all__ = [
     "Arg",
     "AsyncConnection",
     "AsyncWakeups",
+    "CallIdMissing",
     "CallNotSucceeded",
     "Connection",
     "CorruptRecord",

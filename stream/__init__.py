@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         replies,
     )
     from .harness.queue_limits import QueueLimits
+    from .harness.single_call import CallOptions
     from .harness.submission import Intent
     from .provider.async_retry import AsyncHttpxClient, AsyncOpener, httpx_opener_async, read_turn_async
     from .provider.response import Cancel, Opener
@@ -112,6 +113,7 @@ __all__ = [
     "CallDropped",
     "CallKind",
     "CallOpened",
+    "CallOptions",
     "Cancel",
     "Client",
     "Conversation",
@@ -206,6 +208,7 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
         "replies",
     ),
     ".harness.queue_limits": ("QueueLimits",),
+    ".harness.single_call": ("CallOptions",),
     ".provider.async_retry": (
         "AsyncHttpxClient",
         "AsyncOpener",

@@ -6,6 +6,7 @@ local function hold_back(call, event, reason)
   event.reason = reason
   flow().transition(call, 'queued', 'held', event)
   flow().wait_held(call, event.tool, reason)
+  redis.call('PUBLISH', root .. 'wake:' .. (fields(call, 'turn_key')[1] or ''), call) -- a person may have to be asked
   return { 'held', reason }
 end
 

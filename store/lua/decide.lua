@@ -58,4 +58,5 @@ if asked == 'approval' and got[9] and not got[10] then
 else
   free(call, event)
 end
+redis.call('PUBLISH', root .. 'wake:' .. (fields(call, 'turn_key')[1] or ''), call) -- who waits may have shown the question
 return reply(ARGV[3], call, request, 'approved')

@@ -9,6 +9,7 @@ StoreError
   StoreMisuse           the caller's mistake
     NoToolsPublished    no worker has published any tool
     TurnIdMissing       the turn has no usable id and none was given
+    CallIdMissing       a single call has neither a call id nor an intent key
     KeyringMissing      a tool has secret fields and no keys are configured
   StoreWentBack         a call that was stored is stored no longer; a repeat is held until a person has compared
   CorruptRecord         a stored record cannot be read by this version
@@ -57,6 +58,10 @@ class NoToolsPublished(StoreMisuse):
 
 class TurnIdMissing(StoreMisuse):
     """The turn carries no usable id; without one, a repeat cannot be told from a new call."""
+
+
+class CallIdMissing(StoreMisuse):
+    """A call that comes alone has neither a call id nor an intent key; a repeat cannot be told from a new call."""
 
 
 class KeyringMissing(StoreMisuse):

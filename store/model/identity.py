@@ -57,12 +57,12 @@ def reference(call_id: str | None, occurrence: int) -> str:
     return f"{'-' if call_id is None else '+'}{call_id or ''}\n{occurrence}"
 
 
-def references(call_ids: Iterable[str | None]) -> list[str]:
-    """References of all calls of a turn, in call order."""
+def references(call_ids: Iterable[str | None], first: int = 1) -> list[str]:
+    """References of all calls of a turn, in call order; `first` is the occurrence of each id that comes first."""
     seen: dict[str | None, int] = {}
     out = []
     for call_id in call_ids:
-        seen[call_id] = seen.get(call_id, 0) + 1
+        seen[call_id] = seen.get(call_id, first - 1) + 1
         out.append(reference(call_id, seen[call_id]))
     return out
 

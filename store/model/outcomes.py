@@ -168,6 +168,12 @@ class Outcome:
         return self.state is State.HELD and self.marks.get("first_state") == State.UNKNOWN
 
     @property
+    def waits_for_a_person(self) -> bool:
+        """True for a call that is held until a person approves or denies it, or compares what became of it."""
+        asks = self.marks.get("reason") in ("approval", "duplicate", "store_went_back") and "follows" not in self.marks
+        return self.state is State.HELD and asks
+
+    @property
     def is_durable(self) -> bool:
         """False where a failover may forget this answer: too few replicas had it when it was read."""
         return self.marks.get("durable") is not False

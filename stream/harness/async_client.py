@@ -35,6 +35,7 @@ from .batch import BatchView, changes
 from .client import noted, opened
 from .published_tools import definitions_of
 from .queue_limits import QueueLimits, complete
+from .single_call import CallOptions, single_call
 from .submission import Intent, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
 from .submission_cache import SubmissionCache
 
@@ -89,6 +90,19 @@ class AsyncClient:
         """Submit calls that the harness has as objects, in call order; as `Client.submit_calls`."""
         usable = usable_turn_id(turn_id, None)
         return await self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any] | str,
+        *,
+        call_id: str | None = None,
+        turn_id: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Outcome:
+        """Run one call of a turn whose calls come one by one, and wait for its outcome; as `Client.call`."""
+        submitting = single_call(self.terms, (name, arguments), call_id, turn_id, options)
+        return (await (await self._drive(submitting)).wait(options.get("timeout")))[0]
 
     async def batch(self, turn_id: str) -> AsyncBatch:
         """The calls of a turn that any process has submitted before; as `Client.batch`."""
@@ -184,17 +198,24 @@ class AsyncBatch(BatchView):
 
     async def as_completed(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
         """Each outcome once, as its call comes to rest; as `Batch.as_completed`."""
-        seen: dict[int, Outcome] = {}
+        seen: dict[str, Outcome] = {}
         async for outcomes in self._changes(timeout):
             for outcome in changes(seen, (outcome for outcome in outcomes if not outcome.pending)):
                 yield outcome
 
-    async def events(self, timeout: float | None = None) -> AsyncIterator[Outcome]:
+    async def events(
+        self, timeout: float | None = None, *, after: Iterable[Outcome] = (), until_held: bool = False
+    ) -> AsyncIterator[Outcome]:
         """Each outcome at once, and again at every change; as `Batch.events`."""
-        seen: dict[int, Outcome] = {}
+        seen = {outcome.key: outcome for outcome in after}
         async for outcomes in self._changes(timeout):
             for outcome in changes(seen, outcomes):
                 yield outcome
+            if until_held and self.is_held:
+                for outcome in changes(seen, await self.refresh()):
+                    yield outcome
+                if self.is_held:
+                    return
 
     async def refresh(self) -> tuple[Outcome, ...]:
         """Read the outcomes now; as `Batch.refresh`."""
@@ -208,8 +229,11 @@ class AsyncBatch(BatchView):
 
     async def _changes(self, timeout: float | None) -> AsyncIterator[tuple[Outcome, ...]]:
         wait_limit("timeout", timeout)
-        yield self.outcomes
+        told = self.outcomes
+        yield told
         if not self.any_pending:
+            if self.outcomes is not told:
+                yield self.outcomes
             return
         refuse_to_wait()
         until = None if timeout is None else time.monotonic() + timeout
@@ -218,9 +242,12 @@ class AsyncBatch(BatchView):
                 left = None if until is None else max(0.0, until - time.monotonic())
                 rang = await _rings(bell, left)
                 bell.clear()
-                yield await self.refresh()
+                told = await self.refresh()
+                yield told
                 if not rang:
                     return
+            if self.outcomes is not told:
+                yield self.outcomes
 
 
 async def _rings(bell: asyncio.Event, timeout: float | None) -> bool:

@@ -55,6 +55,20 @@ class BatchView:
         """Whether any call still waits or runs, so that an outcome will come by itself."""
         return any(outcome.pending for outcome in self.outcomes)
 
+    @property
+    def held(self) -> tuple[Outcome, ...]:
+        """The calls that wait for a person: for an approval, or for a comparison after the store went back.
+
+        `Client.approve` and `deny` move them on, and on the command line ``approve``, ``deny`` and ``resolve``.
+        """
+        return tuple(outcome for outcome in self.outcomes if outcome.waits_for_a_person)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing but a person moves this batch on: each call that is not at rest is one of `held`."""
+        pending = [outcome for outcome in self.outcomes if outcome.pending]
+        return bool(pending) and all(outcome.waits_for_a_person for outcome in pending)
+
     def replies(self, dialect: Dialect | None = None, *, ids: IdForm = "paired") -> list[Message]:
         """One result per call in the provider's form, to append after `history` with the same `ids`."""
         chosen, came_in = self._dialects(dialect)
@@ -166,16 +180,33 @@ class Batch(BatchView):
 
     def as_completed(self, timeout: float | None = None) -> Iterator[Outcome]:
         """Each outcome once, as its call comes to rest. Calls that are pending at the timeout are left out."""
-        seen: dict[int, Outcome] = {}
+        seen: dict[str, Outcome] = {}
         for outcomes in self._changes(timeout):
             yield from changes(seen, (outcome for outcome in outcomes if not outcome.pending))
 
-    def events(self, timeout: float | None = None) -> Iterator[Outcome]:
-        """Each outcome at once, and again at every change: the progress of a running handler (``marks["progress"]``),
-        then the final outcome."""
-        seen: dict[int, Outcome] = {}
+    def events(
+        self, timeout: float | None = None, *, after: Iterable[Outcome] = (), until_held: bool = False
+    ) -> Iterator[Outcome]:
+        """Each outcome at once, and again at every change: held and for which reason (``marks["reason"]``), queued,
+        running and how far (``marks["progress"]``), then the final outcome.
+
+        Can be taken up again at any time, in any process (`Client.batch`): it begins with how the calls stand then.
+
+        Args:
+            timeout: seconds; the calls go on afterwards. None follows them to their end.
+            after: outcomes that you have been told of; those that still stand are left out.
+            until_held: end as soon as all calls that are not at rest wait for a person (`held`).
+
+        Raises:
+            StoreUnavailable, StoreWentBack: as for `wait`.
+        """
+        seen = {outcome.key: outcome for outcome in after}
         for outcomes in self._changes(timeout):
             yield from changes(seen, outcomes)
+            if until_held and self.is_held:
+                yield from changes(seen, self.refresh())  # it may have been approved meanwhile
+                if self.is_held:
+                    return
 
     def refresh(self) -> tuple[Outcome, ...]:
         """Read the outcomes now.
@@ -192,8 +223,11 @@ class Batch(BatchView):
     def _changes(self, timeout: float | None) -> Iterator[tuple[Outcome, ...]]:
         """The outcomes after each change, until none is pending or the timeout has passed."""
         wait_limit("timeout", timeout)
-        yield self.outcomes
+        told = self.outcomes
+        yield told
         if not self.any_pending:
+            if self.outcomes is not told:
+                yield self.outcomes
             return
         refuse_to_wait()
         until = None if timeout is None else time.monotonic() + timeout
@@ -202,9 +236,12 @@ class Batch(BatchView):
                 left = None if until is None else max(0.0, until - time.monotonic())
                 rang = bell.wait(left)
                 bell.clear()
-                yield self.refresh()
+                told = self.refresh()
+                yield told
                 if not rang:
                     return
+            if self.outcomes is not told:
+                yield self.outcomes  # whoever was told has read them again
 
 
 def merged(before: Sequence[Outcome], fresh: Sequence[Outcome]) -> tuple[Outcome, ...]:
@@ -218,11 +255,12 @@ def _stays(old: Outcome, fresh: Outcome | None) -> bool:
     return old.conflict or old.replayed or fresh is None or (old.settled and contradicted(old, fresh))
 
 
-def changes(seen: dict[int, Outcome], outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """The outcomes that differ from those in `seen`, which is updated."""
+def changes(seen: dict[str, Outcome], outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """The outcomes that differ from those in `seen`, by call key, which is updated. Calls that came one by one all have
+    the position 0."""
     for outcome in outcomes:
-        if seen.get(outcome.position) != outcome:
-            seen[outcome.position] = outcome
+        if seen.get(outcome.key) != outcome:
+            seen[outcome.key] = outcome
             yield outcome
 
 

@@ -33,6 +33,7 @@ from ..turns.turn import Dialect, RejectedCall, ToolCall, TurnResult
 from .batch import Batch
 from .published_tools import definitions_of
 from .queue_limits import QueueLimits, complete
+from .single_call import CallOptions, single_call
 from .submission import Intent, Step, SubmissionTerms, Submitting, asked, asked_of, usable_turn_id
 from .submission_cache import SubmissionCache
 
@@ -110,6 +111,36 @@ class Client:
         completed."""
         usable = usable_turn_id(turn_id, None)
         return self._drive(Submitting(self.terms, usable, tuple(map(asked, calls)), intent, ordered))
+
+    def call(
+        self,
+        name: str,
+        arguments: dict[str, Any] | str,
+        *,
+        call_id: str | None = None,
+        turn_id: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Outcome:
+        """Run one call of a turn whose calls come one by one, and wait for its outcome. Safe to repeat: the same ids
+        find the same call, also after a restart.
+
+        The calls of a turn keep its rules however they come: a tool's ``after``, ``ordered=True``, limits.
+
+        Args:
+            call_id: the provider's id of the call; or give ``intent=``.
+            turn_id: your own step id, or the id of the response; the same for each call of the turn.
+            options: see `CallOptions`: ``intent``, ``occurrence``, ``ordered``, ``kind``, ``timeout``.
+
+        Returns:
+            The outcome; a pending one where the timeout came first. `batch` (turn_id) finds it later.
+
+        Raises:
+            CallIdMissing: neither `call_id` nor ``intent`` is given.
+            TurnIdMissing: there is no turn id, and no intent key either.
+            NoToolsPublished, KeyringMissing, StoreFull, StoreUnavailable: see `store.errors`.
+        """
+        submitting = single_call(self.terms, (name, arguments), call_id, turn_id, options)
+        return self._drive(submitting).wait(options.get("timeout"))[0]
 
     def batch(self, turn_id: str) -> Batch:
         """The calls of a turn that any process has submitted before.

@@ -145,7 +145,7 @@ def asked(call: ToolCall | RejectedCall) -> RequestedCall:
 
 
 def identified(
-    terms: SubmissionTerms, turn_id: str, calls: Sequence[RequestedCall], intent: Intent = None
+    terms: SubmissionTerms, turn_id: str, calls: Sequence[RequestedCall], intent: Intent = None, occurrence: int = 1
 ) -> list[Identified]:
     """The identity of each call: from its turn and call id, or from the intent key that the harness gives.
 
@@ -155,7 +155,7 @@ def identified(
     keys = _intent_keys(intent, len(calls))
     namespace, scope = terms.space.name, terms.scope
     out = []
-    for position, ref in enumerate(identity.references([call.call_id for call in calls])):
+    for position, ref in enumerate(identity.references([call.call_id for call in calls], occurrence)):
         if position in keys:
             key = identity.intent_call_key(namespace, scope, keys[position])
         else:
@@ -199,6 +199,7 @@ class Submitting:
     ordered: bool = False
     entry: InboxEntry | None = None
     came_clear: bool = False
+    occurrence: int = 1
 
     def steps(self, cache: SubmissionCache) -> Generator[Step, Any, tuple[Outcome, ...]]:
         """Yield steps and take their answers; returns one outcome per call, in call order.
@@ -218,7 +219,7 @@ class Submitting:
 
     def _answered(self, cache: SubmissionCache) -> Generator[Step, Any, tuple[Outcome | None, ...]]:
         """What the store answers to each call. Stored calls are answered whatever the published specs say today."""
-        found = identified(self.terms, self.turn_id, self.calls, self.intent)
+        found = identified(self.terms, self.turn_id, self.calls, self.intent, self.occurrence)
         if found and cache.is_new(self.terms.turn(self.turn_id).key) and cache.is_filled:
             try:
                 return (yield from self._admit(found, [None] * len(found), cache))

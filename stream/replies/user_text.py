@@ -93,8 +93,7 @@ def _call_code(outcome: Outcome) -> MessageCode:
         return MessageCode.CALL_UNKNOWN
     if outcome.state is State.REFUSED or (outcome.state is None and failure):
         return _refusal_code(failure)
-    asks = outcome.marks.get("reason") in ("approval", "duplicate") and "follows" not in outcome.marks
-    if outcome.state is State.HELD and asks:
+    if outcome.waits_for_a_person:  # to compare is another question, and told above
         return MessageCode.CALL_NEEDS_APPROVAL
     if outcome.state is State.FAILED and outcome.nothing_ran:
         return MessageCode.CALL_CANCELLED if failure == "cancelled" else MessageCode.CALL_NOT_RUN

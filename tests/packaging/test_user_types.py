@@ -60,6 +60,18 @@ async def offer(client: Client, other: AsyncClient) -> list[dict[str, Any]]:
     return [asked, offered.options, *await other.tools(dialect), *tools.definitions(dialect), {"notes": notes}]
 
 
+async def one_by_one(client: Client, other: AsyncClient) -> list[Outcome]:
+    first: Outcome = client.call("add", {"a": 1}, call_id="c1", turn_id="t", timeout=5, ordered=True)
+    second: Outcome = await other.call("add", '{"a": 1}', intent="order-7")
+    batch = client.batch("t")
+    seen: list[Outcome] = [*batch.events(1.0, until_held=True)]
+    async for outcome in (await other.batch("t")).events(after=seen):
+        seen.append(outcome)
+    for held in batch.held:
+        client.approve(held, actor="maria")
+    return [first, second, *seen]
+
+
 def answer(client: Client) -> Any:
     outcomes: tuple[Outcome, ...] = client.submit_calls([call], turn_id="t").wait(timeout=1)
     try:
@@ -84,6 +96,8 @@ WRONG = {
     "a request's dialect misspelt": "forbid_parallel_calls({}, 'antropic')",
     "the dialect of tools misspelt": "Client(scope='s').tools('antropic')",
     "a public name misspelt": "from toolonce.stream import Clientt",
+    "an option of a single call misspelt": "Client(scope='s').call('add', {}, callid='x')",
+    "an option of a single call of another type": "Client(scope='s').call('add', {}, call_id='x', occurrence='2')",
     "a call's option that there is not": "ToolCall('add', {}, id='x')",
 }
 
