@@ -30,6 +30,7 @@ from hiredis import pack_command
 import toolonce.store
 
 TURN = 10
+TURNS = 10  # of one conversation
 AT_ONCE = 32
 SLOTS = 16  # calls that one draining client has in hand
 WARM = 200
@@ -69,6 +70,7 @@ class LightClient:
         self._loaded: set[str] = set()
         self._queue = (self.space.queue_key(POINTER_QUEUE), self.space.intermediate_key(POINTER_QUEUE))
         self._taken = 0
+        self._turns = 0
 
     def admit(self, name: str, count: int) -> None:
         """Admit calls in turns whose ids begin with `name`."""
@@ -96,7 +98,8 @@ class LightClient:
         return [answer.next for answer in answers if GOES_ON and answer.next]
 
     def _admission(self, turn_id: str) -> Any:
-        space, scope = self.space.name, "bench"
+        self._turns += 1
+        space, scope = self.space.name, f"bench/{self._turns // TURNS}"
         turn = _ADMISSION.Turn(scope, turn_id, _IDENTITY.turn_key(space, scope, turn_id))
         calls = []
         for n in range(TURN):

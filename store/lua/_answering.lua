@@ -1,5 +1,5 @@
 -- Prelude: the answers to an inbox entry, one for each call of its submission.
--- uses: submission
+-- uses: flow submission
 
 -- The error of a conflict, as outcome_codec.read_conflict makes it: what became of the first call. Its own error is
 -- taken over as it is, since numbers would lose digits.
@@ -48,6 +48,6 @@ local function answer_on_stream(spec, verdict)
     redis.call('HSET', record_of(call), 'answers', got[2] and got[2] .. '\n' .. line or line)
   end
   if not OPEN[got[1]] or got[1] == 'unknown' then
-    flow().tell_harness(call, line)
+    tell_harness(call, line)
   end
 end

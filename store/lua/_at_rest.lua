@@ -1,6 +1,7 @@
 -- Prelude: what follows once a call is at rest. RQ's view, its lanes, its followers, the inbox, those who wait, its unique
 -- key.
 -- Invariant: a call that comes to rest passes its turn on in the same script; nothing has to be noticed later.
+-- uses: moves
 local RQ_RESULT_TTL = 500
 local ANSWERS_TTL = 86400
 local following

@@ -45,7 +45,8 @@ local function in_batch(work)
     write_events(words)
   end
   if not is_done then
-    error(answer, 0)
+    local why = type(answer) == 'table' and answer.err or answer
+    error({ err = string.find(why, '^%u+ ') and why or 'ERR ' .. why }, 0) -- a text alone would lose its error code
   end
   return answer
 end

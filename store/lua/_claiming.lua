@@ -1,5 +1,5 @@
 -- Prelude: taking the right to run one call, whose pointer has just been taken from its queue.
--- uses: queue record_fields fence
+-- uses: leaving record_fields
 local USUAL_LEASE_MS = 30000 -- the worker's default; any other one is stored
 
 local function hold_back(call, event, reason)
@@ -25,42 +25,8 @@ local function answer_of(call, got, token)
   return { 'run', tonumber(got.fence), run_fields(got) }
 end
 
--- Why the limits of a call let it not run now, as `claim` answers; nil, and the limits whose slots it takes. It has been
--- parked then.
-local function park_where_limited(call, got, tenant)
-  local limits, taken, woken = limits_of(got.tool, tenant), {}, got.woken
-  local set, rated = controls_for(limits, got.queue), 'rate:' .. limits[1]
-  if set.pause then
-    flow().park_paused(call, got.queue, set.pause, set.all)
-    return { 'parked', set.pause }
-  end
-  if set.is_new then
-    new_limits().count_running()
-  end
-  if set.rate and not rates().may_start(rated, set.rate, woken) then
-    local about = { tool = got.tool, woken = woken, rate = set.rate }
-    return { 'parked', rated, rates().park_for_start(call, got.queue, rated, about, park) }
-  end
-  for i = 1, 2 do
-    local room, limit = room_under(set[i], limits[i]), limits[i]
-    if room < 1 then
-      park(call, got.queue, limit)
-      if woken and woken ~= limit then
-        rates().pass_on(woken) -- what it was woken for is still free: the next in line gets its chance
-      end
-      return { 'parked', limit }
-    elseif room < math.huge then
-      taken[#taken + 1] = limit
-    end
-  end
-  if set.rate then
-    rates().take_start(rated, set.rate)
-  end
-  return nil, taken
-end
-
 -- As `claim` answers. `mine` is who asks: token (of the delivery), worker, lease, seen (the highest fence before),
--- bars_mutating.
+-- bars_mutating; and went_back, the flag.
 local function take_run(job, mine)
   local call, token, worker = string.sub(job, 1, 32), mine.token, mine.worker
   local got = whole_record(call)
@@ -88,29 +54,37 @@ local function take_run(job, mine)
 
   local fence, is_mutating = redis.call('INCR', root .. 'fence'), got.effect == 'mutating'
   if fence <= mine.seen then
-    flag_step_back(mine.seen, fence - 1, 'a process has seen a higher fence')
+    flow().flag_step_back(mine.seen, fence - 1, 'a process has seen a higher fence')
     redis.call('SET', root .. 'fence', whole(mine.seen))
-    fence = nil
+    fence, mine.went_back = nil, redis.call('HGET', root .. 'flags', 'went_back')
   end
-  local went_back = is_mutating and redis.call('HGET', root .. 'flags', 'went_back')
+  local went_back = is_mutating and mine.went_back
   if went_back and got.loss_accepted ~= went_back then
     return hold_back(call, event, 'store_went_back')
   elseif is_mutating and mine.bars_mutating then
-    park(call, got.queue, REPLICAS)
+    flow().park(call, got.queue, 'replicas')
     if got.woken then
-      rates().pass_on(got.woken) -- what it was woken for is still free
+      flow().rates().pass_on(got.woken) -- what it was woken for is still free
     end
-    return { 'parked', REPLICAS }
+    return { 'parked', 'replicas' }
   end
-  local stopped, taken = park_where_limited(call, got, got.tenant)
-  if stopped then
-    return stopped
+  local taken = {}
+  if redis.call('EXISTS', root .. 'controls') == 1 then -- else neither people nor the code have said anything
+    local stopped
+    stopped, taken = flow().park_where_limited(call, got, got.tenant)
+    if stopped then
+      return stopped
+    end
   end
 
   local attempt = whole((got.attempt or 0) + 1)
   fence = whole(fence or redis.call('INCR', root .. 'fence'))
   event.fence, event.attempt = fence, attempt
-  leave_queue(call, 'running', got)
+  if got.waits or got.woken then
+    flow().leave_queue(call, 'running', got)
+  else
+    leave_line(call, got)
+  end
   local more = { 'fence', fence, 'token', token, 'worker', worker, 'claimed_at', now_text, 'attempt', attempt }
   if got.begun == '1' then
     more[#more + 1], more[#more + 2] = 'begun', 0
@@ -122,7 +96,7 @@ local function take_run(job, mine)
     more[#more + 1], more[#more + 2] = 'marks', '{"durable":false}'
   end
   local is_usual = not got.history and (got.reason or '') == ''
-  ;(is_usual and move_as_usual or move)(call, 'queued', 'running', event, more)
+  ;(is_usual and move_as_usual or flow().move)(call, 'queued', 'running', event, more)
   for _, limit in ipairs(taken) do
     redis.call('SADD', root .. 'slots:' .. limit, call)
   end

@@ -1,5 +1,5 @@
 -- Prelude: how an attempt or a wait ends other than by its outcome. Lost attempts, deadlines, stops, runs given up.
--- uses: transition pauses
+-- uses: fence queue transition pauses limiting
 
 -- End a call that waits, for good. The words do not claim that nothing ran where an attempt was made, or may have been.
 local function end_waiting(call, from, to, event, why)

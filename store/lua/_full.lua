@@ -1,6 +1,6 @@
 -- Prelude: how many calls may wait, in a queue and of a tenant, before new ones are refused. What people have set wins over
 -- what the harness was told, in both directions.
--- uses: submission
+-- uses: submission controls
 
 local has_queue_limits = nil -- by people; `admit` says so
 
@@ -17,15 +17,21 @@ local function limit_for(target, default, given)
   return tonumber(limits_found[target] or given), limits_found[target] and 1 or 0
 end
 
+local lengths = {}
+local function length_of(queue)
+  lengths[queue] = lengths[queue] or redis.call('LLEN', queue_key(queue))
+  return lengths[queue]
+end
+
 -- What a new call is refused with; nil where there is room for it.
 local queued_by
 local function full_for(spec)
   local asked = spec.asked
-  if spec.state == 'refused' then
+  if spec.state == 'refused' or not (has_queue_limits or queue_limit > 0 or tenant_limit > 0) then
     return nil
   end
   local limit, by_people = limit_for('queue:' .. asked.queue, nil, queue_limit)
-  if limit > 0 and redis.call('LLEN', queue_key(asked.queue)) >= limit then
+  if limit > 0 and length_of(asked.queue) >= limit then
     return { 'full', 'queue', asked.queue, limit, by_people }
   end
   limit, by_people = limit_for('tenant:' .. asked.tenant, 'tenant:*', tenant_limit)

@@ -1,4 +1,5 @@
 -- Prelude: calls that are held. What each waits for, until when, and whether it is its turn in its lanes.
+-- uses: moves
 local transition
 
 local function leave_held(call, tool)

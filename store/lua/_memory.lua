@@ -6,17 +6,19 @@ local OPEN_CALL_BYTES = 3072
 local RESULTS_LOOKED_AT = 20
 local STOP, RESUME = 900, 850 -- per mille of what is allowed
 local EVENTS_WHEN_SHORT = 10000
-local LOOK_MS, UNLIMITED_LOOK_MS, LOOK_AT_ONCE_BYTES = 50, 1000, 65536
+local LOOK_MS, UNLIMITED_LOOK_MS = 50, 1000
 
 -- Bytes that the open calls will still write. The newest results tell how large theirs may be: a guess, which by itself
 -- keeps no more than a quarter of what is allowed.
 local function bytes_to_come(allowed)
-  local counts = redis.call('HMGET', root .. 'counts', 'admitted', 'settled')
   local newest, results = redis.call('ZREVRANGE', root .. 'in:succeeded', 0, RESULTS_LOOKED_AT - 1), 0
   for _, call in ipairs(newest) do
     results = results + redis.call('HSTRLEN', record_of(call), 'result')
   end
-  local open = tonumber(counts[1] or '0') - tonumber(counts[2] or '0')
+  local open = 0
+  for state in pairs(OPEN) do
+    open = open + redis.call('ZCARD', root .. (state == 'running' and 'leases' or 'in:' .. state))
+  end
   return open * OPEN_CALL_BYTES + math.min(open * results / math.max(1, #newest), allowed / 4)
 end
 
@@ -42,15 +44,10 @@ local function read_memory()
   return tonumber(string.match(info, 'used_memory:(%d+)') or '0'), tonumber(string.match(info, 'maxmemory:(%d+)') or '0')
 end
 
--- Is there no room for new calls with so many bytes of arguments? The server is asked now and then, before much is
--- taken in, and by whoever admits: also where no worker lives. `was_short`: what the flag says.
-local function is_memory_short(bytes, was_short)
-  local looked_at = root .. 'memory_looked_at'
-  if bytes < LOOK_AT_ONCE_BYTES and tonumber(redis.call('GET', looked_at) or '0') > now then
-    return was_short
-  end
+-- Is there no room for new calls with so many bytes of arguments, by a look at the server? `was_short`: what the flag says.
+local function look_at_memory(bytes, was_short)
   local used, allowed = read_memory()
-  redis.call('SET', looked_at, whole(now + (allowed > 0 and LOOK_MS or UNLIMITED_LOOK_MS)))
+  redis.call('SET', root .. 'memory_looked_at', whole(now + (allowed > 0 and LOOK_MS or UNLIMITED_LOOK_MS)))
   if allowed == 0 then
     return was_short -- raised by a worker that is told more, or never
   end

@@ -19,6 +19,10 @@ local function record_of(call)
   return root .. 'call:' .. call
 end
 
+local function queue_key(queue)
+  return rq .. 'queue:' .. space .. '.' .. queue
+end
+
 -- The name of its RQ job, and what handlers forward downstream: its key, and its fingerprint.
 local function job_of(call, fingerprint)
   return call .. '-' .. (fingerprint or '')

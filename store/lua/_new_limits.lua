@@ -5,7 +5,7 @@
 local function count_running()
   redis.call('HDEL', CONTROLS, 'uncounted')
   local known = {}
-  for _, call in ipairs(redis.call('ZRANGE', root .. 'in:running', 0, -1)) do
+  for _, call in ipairs(redis.call('ZRANGE', root .. 'leases', 0, -1)) do
     local got = fields(call, 'tool', 'tenant')
     local limits = limits_of(got[1] or '', got[2])
     local both = limits[1] .. '\n' .. limits[2]

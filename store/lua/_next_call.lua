@@ -14,15 +14,17 @@ end
 -- The next pointer of the queue whose call can be run, popped and claimed in this step. None beyond the memory reserve,
 -- and none behind an entry that is no pointer: the worker's usual way deals with those.
 local function take_next(mine)
-  if redis.call('HEXISTS', root .. 'flags', 'full') == 1 then
+  local flags = redis.call('HMGET', root .. 'flags', 'full', 'went_back')
+  if flags[1] then
     return
   end
+  mine.went_back = flags[2]
   local list, due = queue_key(mine.queue), nil
   for _ = 1, MOST_PASSED_OVER do
     local job = redis.call('LPOP', list)
     if not job then
       return nil, nil, due
-    elseif #job ~= 65 or not string.find(job, '^%x+%-%x+$') then
+    elseif #job ~= 65 or string.sub(job, 33, 33) ~= '-' then
       redis.call('LPUSH', list, job)
       return nil, nil, due
     end

@@ -1,6 +1,7 @@
 -- Prelude: calls whose tool, tenant or queue a person has paused. They stay queued without a pointer, under the name of
 -- the setting ("pause <target>"), hold no slot, keep their places in their lanes, and have no queue deadline meanwhile.
 -- Invariant: a pause uses up nothing of a queue deadline, whether the call was parked by then or not.
+-- uses: history
 
 -- The settings that may pause a call, and the one that does, if any.
 local function pauses_of(tool, tenant, queue)

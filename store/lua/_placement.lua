@@ -1,11 +1,6 @@
 -- Prelude: where a new call of this submission goes: queued, held or refused, and what its record says of that.
--- uses: predecessors
+-- uses: flow new_record predecessors answering
 local ARGUMENT_ERRORS_TTL = 86400
-
-local function store_pointer(call, asked, status)
-  redis.call('HSET', rq .. 'job:' .. job_of(call, asked.fp), 'origin', space .. '.' .. asked.queue, 'description', asked.tool,
-    'status', status, unpack(ARGV, job_from, job_to))
-end
 
 -- Arguments that were of no use: the how many-eth turn in a row with such a call of this tool in this scope. The
 -- model may correct once; several such calls in one turn count once, since it could not correct in between.
@@ -29,14 +24,14 @@ local function place(spec, more)
   end
   local open, why = follow(spec)
   if not open then
-    local not_run = more.may_have_run and 'not run since the store has lost writes' or 'not run'
-    more.error = cjson.encode({ code = 'predecessor', message = not_run .. ': the call it had to follow is ' .. why,
+    local how = more.may_have_run and 'not run since the store has lost writes' or 'not run'
+    more.error = cjson.encode({ code = 'predecessor', message = how .. ': the call it had to follow is ' .. why,
       details = { predecessor_state = why } })
     return 'refused', 'predecessor ' .. why
   end
   more.predecessors = open > 0 and open or nil
   if spec.unique_to >= spec.unique_from then
-    local met, because = flow().unique()[asked.unique_by and 'join' or 'join_equal'](spec, more)
+    local met, because = unique()[asked.unique_by and 'join' or 'join_equal'](spec, more)
     if met then
       return met, because
     end
@@ -45,26 +40,10 @@ local function place(spec, more)
     return state, reason
   elseif more.duplicate_of then
     return 'held', 'duplicate'
-  elseif open > 0 or (asked.lanes and not flow().is_next(call, asked.lanes)) then
+  elseif open > 0 or (asked.lanes and not is_next(call, asked.lanes)) then
     return 'held', 'order'
   end
   return state, reason
-end
-
--- The record as it is written, in one step: as asked for, and what admission adds.
-local function record(spec, more)
-  local out = { 'admitted_by', request, 'admitted_at', now_text, 'turn_key', turn_key,
-    unpack(ARGV, shared_from, shared_to) }
-  local last = #out
-  for i = spec.field_from, spec.field_to do
-    last = last + 1
-    out[last] = ARGV[i]
-  end
-  for name, value in pairs(more) do
-    out[last + 1], out[last + 2] = name, value
-    last = last + 2
-  end
-  return out
 end
 
 -- The queue deadline starts with the first wait for a worker: what `enqueue` does, for a call that has no record yet.
@@ -85,12 +64,36 @@ end
 -- A call refused from the start never has a pointer; the others have one from now on, waiting or in the queue.
 local function settle_in(call, state, reason, spec)
   if spec.follows then
-    flow().following().settle_follower(call, spec.follows)
+    following().settle_follower(call, spec.follows)
   elseif state == 'held' then
-    flow().wait_held(call, spec.asked.tool, reason, spec.approval)
+    wait_held(call, spec.asked.tool, reason, spec.approval)
   elseif state == 'refused' and spec.state ~= 'refused' then
-    flow().on_rest(call, state, spec.asked.tool, flow().load_context(call))
+    on_rest(call, state, spec.asked.tool, load_context(call))
   elseif state == 'refused' then
     redis.call('PUBLISH', root .. 'wake:' .. turn_key, call)
   end
+end
+
+-- Store a new call, whatever becomes of it; returns its state. `about` says has_lost_writes and rates_wait.
+local function admit(spec, about)
+  local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
+  more.reply_id = spec.reply_id
+  redis.call('HSET', root .. 'turn:' .. turn_key, call, came_at .. ' ' .. asked.position)
+  if state ~= 'refused' then
+    more.may_have_run = about.has_lost_writes and asked.effect ~= 'read' and 1 or nil
+    state, reason = place(spec, more)
+    store_pointer(call, asked, state == 'held' and 'deferred' or 'queued')
+  end
+  if reason == 'invalid_arguments' or reason == 'too_costly' then
+    more.argument_errors = count_argument_error(asked)
+  end
+  if state == 'queued' then
+    await_worker(call, asked, more, about.rates_wait)
+  end
+  move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
+  settle_in(call, state, reason, spec)
+  if stored_by_tool then
+    remember(call, asked.tool)
+  end
+  return state
 end

@@ -6,10 +6,6 @@ local function each(lines, visit)
   end
 end
 
-local function queue_key(queue)
-  return rq .. 'queue:' .. space .. '.' .. queue
-end
-
 -- Put a pointer into the RQ queue. `seq` given: the call has waited already and goes to the front.
 local function line_up(call, queue, job, seq)
   local list = queue_key(queue)

@@ -1,5 +1,5 @@
 -- Prelude: where a queued call waits, and its queue deadline.
--- uses: slots (rates)
+-- uses: leaving slots (rates)
 -- Invariant: a queued call is in exactly one place: pushed, delayed, or waiting for a slot, for replicas or for the end
 -- of a pause.
 
@@ -63,23 +63,10 @@ local function enqueue(call, delay, waits_for_replicas)
   end
 end
 
--- A tenant's queued calls, wherever they wait; counted as they enter and leave the state, for the limit of its share.
-local function count_queued(tenant, by)
-  local counts = root .. 'queued_by_tenant'
-  if redis.call('HINCRBY', counts, tenant or '', by) <= 0 then
-    redis.call('HDEL', counts, tenant or '')
-  end
-end
-
--- `about` is what the record says: queue, tenant, waits, woken, deadline_at.
+-- A call leaves the queue, wherever it waits there. `about` is what the record says: queue, tenant, waits, woken,
+-- deadline_at.
 local function leave_queue(call, to, about)
-  count_queued(about.tenant, -1)
-  if redis.call('ZREM', root .. 'pushed:' .. about.queue, call) == 0 then
-    redis.call('ZREM', root .. 'delayed', call)
-  end
-  if about.deadline_at then
-    redis.call('ZREM', root .. 'deadlines', call)
-  end
+  leave_line(call, about)
   if about.waits then
     redis.call('ZREM', root .. 'waiting:' .. about.waits, call)
   end

@@ -1,5 +1,5 @@
 -- admit: store the new calls of one turn, whole: record, RQ job, pointer, event and counters in one step.
--- uses: ledger memory queue record_fields fence (flow) submission full predecessors placement usual_placement reply_ids answering
+-- uses: ledger leaving memory_short record_fields fence full usual_placement reply_ids (placement)
 -- KEYS[1] = root of the namespace
 -- ARGV    = seen_fence (the highest that the harness has seen), request_id, turn_key, queue_limit (most calls a queue
 --           may hold, 0: no limit), specs_version (by which new calls were validated, "": any), inbox (stream, "" for
@@ -28,20 +28,12 @@ local function is_judged_by_others()
   return ARGV[5] ~= '' and ARGV[5] ~= published
 end
 
-local calls, seen, with_id, new_bytes = {}, {}, {}, nil
-while at < #ARGV do
-  local spec = { call = take(), state = take(), reason = take(), approval = tonumber(take()) }
-  spec.fp_from, spec.fp_to = take_list()
-  spec.unique_from, spec.unique_to = take_list()
-  spec.pre_from, spec.pre_to = take_list()
-  spec.after_from, spec.after_to = take_list()
-  spec.field_from, spec.field_to = take_list()
-  spec.asked = setmetatable({}, with_shared)
-  for i = spec.field_from, spec.field_to, 2 do
-    spec.asked[ARGV[i]] = ARGV[i + 1]
-  end
+local calls, seen, with_id, new_bytes, looks_back = {}, {}, {}, nil, false
+while read_to < #ARGV do
+  local spec = read_call()
   spec.is_new = not seen[spec.call] and redis.call('EXISTS', record_of(spec.call)) == 0
   seen[spec.call] = true
+  looks_back = looks_back or spec.looks_back
   if spec.is_new and is_judged_by_others() then
     return { 'specs' } -- before anything else is said: what it says is about other specs
   end
@@ -71,34 +63,10 @@ local function await_tenant(tenant)
   queued_now[tenant] = (queued_now[tenant] or 0) + 1
 end
 
--- A call that is queued and nothing else, as most are. Its record, its job and its event are written at once, its places
--- together with those of the others.
+-- Whether it is queued and nothing else, as most calls are.
 local function is_usual(spec)
-  local has_more = spec.unique_to >= spec.unique_from or spec.pre_to >= spec.pre_from or spec.after_to >= spec.after_from
-  return spec.state == 'queued' and not (has_more or spec.asked.lanes or has_lost_writes or rates_wait or stored_by_tool)
-end
-
-local function admit(spec)
-  local call, asked, state, reason, more = spec.call, spec.asked, spec.state, spec.reason, {}
-  more.reply_id = spec.reply_id
-  redis.call('HSET', root .. 'turn:' .. turn_key, call, came_at .. ' ' .. asked.position)
-  if state ~= 'refused' then
-    more.may_have_run = has_lost_writes and asked.effect ~= 'read' and 1 or nil
-    state, reason = place(spec, more)
-    store_pointer(call, asked, state == 'held' and 'deferred' or 'queued')
-  end
-  if reason == 'invalid_arguments' or reason == 'too_costly' then
-    more.argument_errors = count_argument_error(asked)
-  end
-  if state == 'queued' then
-    await_worker(call, asked, more, rates_wait)
-    await_tenant(asked.tenant)
-  end
-  move(call, false, state, { op = 'admit', actor = 'submit', tool = asked.tool, reason = reason }, record(spec, more))
-  settle_in(call, state, reason, spec)
-  if stored_by_tool then
-    remember(call, asked.tool)
-  end
+  return spec.state == 'queued'
+    and not (spec.has_relations or spec.asked.lanes or looks_back or has_lost_writes or rates_wait)
 end
 
 -- "admitted" only where this submission stored it: under this request id, and with these arguments.
@@ -117,23 +85,26 @@ end
 
 local acknowledged = inbox ~= '' and redis.call('XACK', inbox, group, entry) == 1
 if acknowledged and answers ~= '' then
-  redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls, 'reply_ids', reply_ids_of(calls))
-  flow().keep_answers(answers)
+  redis.call('XADD', answers, '*', 'state', 'admitted', 'calls', #calls, 'reply_ids', placement().reply_ids_of(calls))
+  placement().keep_answers(answers)
 end
 local out = { 'ok', fence }
 local function admit_all()
   for _, spec in ipairs(calls) do
     local is_queued = spec.is_new and is_usual(spec)
+    local state = is_queued and 'queued'
     if is_queued then
       admit_usual(spec)
-      await_tenant(spec.asked.tenant)
     elseif spec.is_new then
       write_places() -- those before it come first
-      admit(spec)
+      state = placement().admit(spec, { has_lost_writes = has_lost_writes, rates_wait = rates_wait })
+    end
+    if state == 'queued' then
+      await_tenant(spec.asked.tenant)
     end
     local verdict = judge(spec)
     if answers ~= '' and acknowledged then -- else this has come before, and its reply was lost
-      answer_on_stream(spec, verdict)
+      placement().answer_on_stream(spec, verdict)
     end
     local chosen = spec.is_of_another_turn and (spec.reply_id or '') or nil
     out[#out + 1] = is_queued and { verdict, false, spec.reply_id or '' } or { verdict, answer(spec.call), chosen }

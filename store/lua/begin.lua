@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- begin: the handler says that from here on its effect may have started.
--- uses: ledger fence
+-- uses: ledger history fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery)
 -- RETURNS "begun" | "cancel" (nothing written: a stop was asked for before the effect) | "lost"

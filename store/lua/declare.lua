@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- declare: the worker's tool is stricter than the one that the call was admitted for; the stricter declaration counts
 -- from here on.
--- uses: ledger fence
+-- uses: ledger history fence
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), effect, begins (1 | 0)
 -- RETURNS "declared" | "lost"

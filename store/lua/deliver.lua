@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- deliver: hand inbox entries to a consumer, each with the number of times that it was handed out.
--- uses: ledger memory
+-- uses: ledger memory_short
 -- KEYS[1] = root of the namespace
 -- ARGV    = group, consumer, mode ("new" | "again"), entry_bytes (most of one entry), step_bytes (most in this step),
 --           entries (most of a tenant in this step), in_hand (most of a tenant that may be in hand), mine_ms (after

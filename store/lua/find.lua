@@ -17,7 +17,7 @@ local function look(calls)
 end
 
 for _, state in ipairs({ 'held', 'queued', 'running', 'unknown', 'succeeded', 'failed', 'refused', 'cancelled', 'expired' }) do
-  local index = root .. 'in:' .. state
+  local index = root .. (state == 'running' and 'leases' or 'in:' .. state)
   look(redis.call('ZREVRANGE', index, 0, most - 1))
   if redis.call('ZCARD', index) > most then
     look(redis.call('ZRANGE', index, 0, most - 1))

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- reconcile_later: a reconcile gave no answer, or it was too early to ask; ask again after a wait.
--- uses: ledger
+-- uses: ledger history
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, wait_ms, heard, counts (0: nobody was asked, nothing is counted or noted)
 -- RETURNS 1 | 0 where the call is unknown no longer

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- settle: store how an attempt ended, under its fence, and take the next call in the same step, where one is asked for.
 -- Also the late outcome of an attempt that was given up.
--- uses: ledger queue record_fields fence (flow) (new_limits) next_call
+-- uses: ledger leaving record_fields (flow) next_call
 -- KEYS[1] = root of the namespace
 -- ARGV    = call, fence, token (of the delivery), state ("succeeded" | "failed" | "refused" | "unknown"), result,
 --           error, marks, worker, raised (the exception; it, result, error and marks are JSON, "" where there is none),
@@ -21,8 +21,7 @@ local ROWS = {
 local GONE_KEPT_S = 7 * 86400
 local call, fence, token, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local me = ARGV[8] .. '/' .. token
-local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'settled_by', 'evidence_by', 'history', 'lanes',
-  'answers', 'unique', 'scope', 'tenant', 'turn_key')
+local got = fields(call, 'state', 'fence', 'token', 'tool', 'attempt', 'history', 'answers', 'scope', 'tenant', 'turn_key')
 local from, same = got[1], got[2] == fence and got[3] == token
 local evidence, exception = root .. 'evidence:' .. call, ARGV[9] ~= '' and cjson.decode(ARGV[9]) or nil
 
@@ -33,7 +32,7 @@ local function keep_evidence()
 end
 
 local function keep_of_a_call_that_is_gone()
-  compare_attempt(call, fence, token)
+  flow().compare_attempt(call, fence, token)
   local last = redis.call('LINDEX', evidence, -1)
   if not last or cjson.decode(last).fence ~= fence then
     keep_evidence() -- for the person who has to settle it, once it is submitted again
@@ -42,37 +41,37 @@ local function keep_of_a_call_that_is_gone()
 end
 
 local function keep_what_is_late()
-  if got[7] ~= me .. '/' .. to then
+  if fields(call, 'evidence_by')[1] ~= me .. '/' .. to then
     redis.call('HSET', record_of(call), 'evidence_by', me .. '/' .. to)
     keep_evidence()
-    note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to, exception = exception })
+    flow().note(call, { op = 'evidence', actor = ARGV[8], tool = got[4], fence = fence, reason = to, exception = exception })
   end
 end
 
 -- The way of a call that is claimed once and ends: what else may follow from that is asked for in one command.
 local function store_usual_outcome(event)
-  local tool, tenant, more = got[4], got[13] or '', to == 'succeeded' and { 'result', ARGV[5] } or { 'error', ARGV[6] }
+  local tool, tenant, more = got[4], got[9] or '', to == 'succeeded' and { 'result', ARGV[5] } or { 'error', ARGV[6] }
   redis.call('ZREM', root .. 'leases', call)
   local follows_more = redis.call('EXISTS', root .. 'slots:tool:' .. tool, root .. 'slots:tenant:' .. tenant,
-    root .. 'followers:' .. call, root .. 'argument_errors:' .. got[12]) > 0
+    root .. 'followers:' .. call, root .. 'argument_errors:' .. got[8]) > 0
   if follows_more then
-    leave_limits(call, tool, tenant)
+    flow().leave_limits(call, tool, tenant)
   end
   if ARGV[7] ~= '' or string.sub(token, -1) == '~' then -- such a claim has left marks
     more[3], more[4] = 'marks', ARGV[7]
   end
   move_as_usual(call, 'running', to, event, more)
   if follows_more then
-    flow().on_rest(call, to, tool, { is_shown_by_worker = true, scope = got[12], turn_key = got[14] })
+    flow().on_rest(call, to, tool, { is_shown_by_worker = true, scope = got[8], turn_key = got[10] })
   else
-    redis.call('PUBLISH', root .. 'wake:' .. got[14], call)
+    redis.call('PUBLISH', root .. 'wake:' .. got[10], call)
   end
 end
 
 local function store_outcome()
   local event = { op = 'settle', actor = ARGV[8], tool = got[4], fence = fence, attempt = got[5],
     exception = exception }
-  local is_of_interest = exception or got[8] or got[9] or got[10] or got[11]
+  local is_of_interest = exception or got[6] or got[7] -- lanes and unique keys have a history
   if from == 'running' and (to == 'succeeded' or to == 'failed') and not is_of_interest then
     return store_usual_outcome(event)
   end
@@ -82,9 +81,9 @@ local function store_outcome()
   if to == 'unknown' then
     redis.call('HSET', record_of(call), 'left', fence) -- the worker says so itself: its handler has ended
   elseif to == 'refused' then
-    write_history_out(call) -- with the number that this attempt has had
+    flow().write_history_out(call) -- with the number that this attempt has had
     redis.call('HINCRBY', record_of(call), 'attempt', -1) -- never entered: it does not count
-    rates().give_start_back(got[4])
+    flow().rates().give_start_back(got[4])
     flow().may_have_run(call)
   end
   flow().transition(call, from, to, event, { 'result', ARGV[5], 'error', ARGV[6], 'marks', ARGV[7], 'settled_by', me,
@@ -112,7 +111,7 @@ if not from then
   keep_of_a_call_that_is_gone()
   return { 'gone' }
 end
-if same and from == to and ((got[6] or me) == me or to == 'unknown') then
+if same and from == to and (to == 'unknown' or (fields(call, 'settled_by')[1] or me) == me) then
   redis.call('HSET', record_of(call), 'marks', ARGV[7])
   if to == 'unknown' then
     redis.call('HSET', record_of(call), 'left', fence) -- given up before, its handler has ended now
@@ -120,7 +119,7 @@ if same and from == to and ((got[6] or me) == me or to == 'unknown') then
   return settled(from, true)
 end
 if not same then
-  compare_attempt(call, fence, token)
+  flow().compare_attempt(call, fence, token)
 end
 if not (same and ROWS[from .. ' ' .. to]) then
   keep_what_is_late()

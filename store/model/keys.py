@@ -7,7 +7,8 @@ namespace lie in one slot of a cluster.
 <ns>:turn:<turn key>   hash    call key -> when its submission came (us), and its place in that
 <ns>:history:<key>     list    the call's last events, JSON lines
 <ns>:evidence:<key>    list    outcomes that came too late to count
-<ns>:in:<state>        zset    calls in a state by the time they entered it (ms, with microseconds: a total order)
+<ns>:in:<state>        zset    calls in a state by the time they entered it (ms, with microseconds: a total order);
+                               of those that run, `leases` is the index
 <ns>:tombs:<state>     zset    settled calls whose body is gone
 <ns>:leases            zset    running calls by the end of their lease (ms)
 <ns>:pushed:<queue>    zset    calls with a pointer in the queue, by order of pushing

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from textwrap import fill
+from textwrap import fill, indent
 from typing import Any, Generic, TypeVar
 
 from ..model.record import ANSWER_FIELDS, FORGOTTEN_FIELDS, PAGE_FIELDS, RUN_FIELDS
@@ -166,12 +166,14 @@ def _add_prelude(word: str, there: set[str], sources: dict[str, str]) -> None:
     sources[word] = _source(f"_{name}")
 
 
-def _source_of_prelude(name: str, there: set[str]) -> str:
+def _source_of_prelude(word: str, there: set[str]) -> str:
+    name = word.strip("()")
     if name in there:
         return ""
     there.add(name)
     source = _source(f"_{name}")
-    return "".join(_source_of_prelude(other, there) for other in _uses(source)) + source
+    whole = "".join(_source_of_prelude(other, there) for other in _uses(source)) + source
+    return _on_demand(name, whole) if word.startswith("(") else whole
 
 
 def _uses(source: str) -> list[str]:
@@ -180,10 +182,11 @@ def _uses(source: str) -> list[str]:
 
 
 def _on_demand(name: str, source: str) -> str:
-    made = ",\n".join(f"  {function} = {function}" for function in _functions(source))
+    """Indented, since a function of functions may stand in another one."""
+    made = ",\n".join(f"{function} = {function}" for function in _functions(source))
     return (
-        f"local {name}_made\nlocal function {name}()\nif {name}_made then return {name}_made end\n"
-        f"{source}{name}_made = {{\n{made}\n}}\nreturn {name}_made\nend\n"
+        f"local {name}_made\nlocal function {name}()\n  if {name}_made then return {name}_made end\n"
+        f"{indent(source, '  ')}  {name}_made = {{\n{indent(made, '    ')}\n  }}\n  return {name}_made\nend\n"
     )
 
 

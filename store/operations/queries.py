@@ -273,11 +273,13 @@ def stats(space: Namespace, queues: Sequence[str] = ("default",)) -> Invocation[
 
 
 def _with_sums(counts: dict[str, int]) -> dict[str, int]:
-    """Counters are kept per tool and state; those per state are their sums."""
-    sums = {f"state:{state}": 0 for state in State}
+    """Counters are kept per tool and state; those per state, and of all that is settled, are their sums."""
+    sums = {"settled": 0, **{f"state:{state}": 0 for state in State}}
     for name, value in counts.items():
         if name.startswith("tool:"):
-            sums[f"state:{name.split(':')[1]}"] += value
+            state = State(name.split(":")[1])
+            sums[f"state:{state}"] += value
+            sums["settled"] += value if state.is_settled else 0
     return counts | sums
 
 

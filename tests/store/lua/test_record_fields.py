@@ -30,6 +30,7 @@ ELSEWHERE = {
     "_clock": {"not_before", "approval_until", "deadline_at", "queued_at", "approval_from", "clock_back_at"},
     "_claiming": {"attempt", "begun", "claimed_at", "fence", "lease", "marks", "worker"},
     "_placement": {"admitted_by", "admitted_at", "turn_key"},
+    "_usual_placement": {"deadline_at", "reply_id"},
     "decide": {"approved", "no_repeat"},
 }
 """Names that are written by way of a variable, a list or a choice, and so are not seen by reading the text."""

@@ -100,7 +100,7 @@ def test_state_changes_in_one_place_only(name: str) -> None:
 def test_only_moves_and_the_admission_that_indexes_many_calls_at_once_write_a_state() -> None:
     sources = {path.name: path.read_text("utf-8") for path in files("toolonce.store").joinpath("lua").iterdir()}
     writers = {name: source.count("write_state(") for name, source in sources.items() if "write_state(" in source}
-    assert writers == {"_ledger.lua": 3, "_usual_placement.lua": 1}  # its definition, `move` and `move_as_usual`
+    assert writers == {"_ledger.lua": 2, "_moves.lua": 1, "_usual_placement.lua": 1}  # the first is its definition
 
 
 def test_a_script_is_sent_without_the_functions_that_it_never_comes_to() -> None:
@@ -111,6 +111,7 @@ def test_a_script_is_sent_without_the_functions_that_it_never_comes_to() -> None
 
 def test_a_claim_makes_the_functions_of_its_rare_ends_only_where_it_comes_to_them() -> None:
     at_once, on_demand = load("claim").text.split("local function flow()\n")
-    assert "function move(" in at_once
+    assert "function move_as_usual(" in at_once
+    assert "function move(" not in at_once
     assert "function transition(" not in at_once
     assert "function transition(" in on_demand

@@ -57,8 +57,9 @@ def test_each_step_of_coming_back_takes_as_many_commands_as_the_one_before(real_
 
 
 def test_a_claim_pays_no_command_for_pauses(real_store: ClockedStore) -> None:
-    """The pauses of others: the same commands as before there was any."""
+    """The pauses of others: the same commands as before there was any, where people have set anything."""
     scene = Scene(real_store, audited=False)
+    scene.limit("tool:other", 5)
     costs = []
     for name in "abc":
         scene.submit(name)
