@@ -31,6 +31,7 @@ local function write_places()
   end
   add_to('admitted', count_of)
   usual = { turn = {}, moments = {}, deadlines = {}, jobs = {}, tools = {} }
+  model = nil -- what comes between may change its record
 end
 
 -- The jobs of calls of one tool are equal: each further one is a copy.
@@ -58,7 +59,8 @@ local function is_like_model(spec, deadline_at)
   return true
 end
 
--- A record that is like an earlier one begins as its copy: writing a field into a record costs more.
+-- A record that is like an earlier one begins as its copy: writing a field into a record costs more. Where an inbox asks,
+-- the earlier one has been told already where its answer goes.
 local function write_usual_record(call, spec, deadline_at)
   if is_like_model(spec, deadline_at) then
     redis.call('COPY', record_of(model.call), record_of(call))
@@ -66,7 +68,7 @@ local function write_usual_record(call, spec, deadline_at)
     return
   end
   write_state(call, 'queued', unpack(record(spec, { deadline_at = deadline_at, reply_id = spec.reply_id })))
-  if #spec.asked.args <= SHORT and not spec.reply_id then
+  if #spec.asked.args <= SHORT and not spec.reply_id and answers == '' then
     model = { call = call, deadline_at = deadline_at, field_from = spec.field_from, field_to = spec.field_to }
   end
 end

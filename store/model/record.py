@@ -154,7 +154,7 @@ class RecordFields:
     woken = _text("_slots", "no limit has let it in since")
     woken_at = _time("_slots", "no limit has ever let it in")
     adopted = _number("adopt", "never freed for a worker of another version")
-    may_have_run = _flag("_at_rest _held _following _placement", "it cannot have run in moments that the store has lost")
+    may_have_run = _flag("_at_rest _held _following _placement", "it cannot have run in moments that were lost")
     loss_accepted = _text("accept_call", "nobody accepted the loss for this call")
     cancel_requested = _flag("cancel", "nobody asked it to stop")
     # The question to a person.
