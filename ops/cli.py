@@ -41,6 +41,7 @@ MODULES = (
     "operators.pauses",
     "operators.recover",
     "store.doctor",
+    "store.url",
     "store.metrics",
     "tools.tools",
     "store.rq_env",

@@ -2,7 +2,7 @@
 
 OpsError
   EmbeddedServerError       there is no embedded server to use
-    NoStoreHere             this project has none, and the command does not create one
+    NoStoreHere             this project has none, or it does not run, and the command only joins
     NoServerBinary          no usable valkey-server or redis-server on this machine
     DataFolderRefused       the folder belongs to another user or server, or cannot be read
     ServerNotStarted        the server ended before it answered, or did not answer in time
@@ -30,7 +30,7 @@ class EmbeddedServerError(OpsError):
 
 
 class NoStoreHere(EmbeddedServerError):
-    """This project has no store; the message names the nearest one, and how to start one."""
+    """This project has no store that runs; the message names the nearest one, and how to start one."""
 
 
 class NoServerBinary(EmbeddedServerError):

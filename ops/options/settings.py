@@ -106,10 +106,10 @@ def queue_limits(args: argparse.Namespace) -> QueueLimits:
 def open_store(
     args: argparse.Namespace, *, patience: Patience = PATIENCE, any_kind: bool = False, create: bool = False
 ) -> Iterator[Connection]:
-    """The connection of a command. This project's own server is joined or started, and left at the end.
+    """The connection of a command. This project's own server is joined, and left at the end.
 
     Args:
-        create: create a store for this project where it has none, for commands that start work.
+        create: start this project's own server, and create a store where there is none: for `toolonce up`.
 
     Raises:
         StoreUnavailable, EmbeddedServerError: there is no server.

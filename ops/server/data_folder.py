@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...store.connections.project import SOCKET_NOTE, is_private, socket_name
+from ...store.connections.project import SERVER_LOCK, SOCKET_NOTE, is_private, socket_name
 from ..errors import DataFolderRefused
 from .server_binary import Maker
 
 # The kernel's own limits are 107 bytes on Linux and 103 on macOS.
 SOCKET_PATH_BYTES = 100
 _PRIVATE = 0o700
-_OUR_FILES = {"users.lock", "server.lock", "socket", "socket.new", "server.json", "server.new"}
+_OUR_FILES = {"users.lock", SERVER_LOCK, SOCKET_NOTE, "socket.new", "server.json", "server.new"}
 
 
 class Lock:
@@ -84,7 +84,7 @@ class DataFolder:
 
     def server_lock(self) -> Lock:
         """Return the lock that the running server holds, not yet taken."""
-        return Lock(self.path / "server.lock")
+        return Lock(self.path / SERVER_LOCK)
 
     def users_lock(self) -> Lock:
         """Return the lock that all users of the server share, not yet taken."""

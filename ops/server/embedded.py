@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Self
 
-from ...store.connections.project import FOLDER, find_project, user_folder
+from ...store.connections.project import FOLDER, Project, find_project, own_project, user_folder
+from ...store.model.errors import StoreMisuse
 from ..errors import NoStoreHere, ServerNotStarted
 from ..views import render
 from . import server_process
@@ -37,28 +38,52 @@ _WATCH = 'read -r word; kill -KILL "$1"; for again in 1 2 3; do rm -rf -- "$2" "
 
 
 def project_server(*, create: bool = False) -> EmbeddedServer:
-    """Join this project's server, or start it on the data it has; only with `create` is there one where none was.
+    """Join this project's server if it runs; only with `create` is it started, and a store made where there is none.
 
     Raises:
-        NoStoreHere: this project has none, and none is to be made.
+        NoStoreHere: this project has none, or it does not run.
         EmbeddedServerError: There is none to be had; one line says why and what helps.
     """
     project = find_project()
     for warning in project.warnings:
         render.say(f"toolonce: warning: {warning}")
-    if not project.exists:
-        if not create:
-            raise NoStoreHere(project.missing())
-        with folder_errors(project.folder):
-            project.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if project.folder.name == FOLDER:
-                (project.folder / ".gitignore").write_text("*\n")  # nothing of it is for a repository
-    if create and project.folder == user_folder():
-        render.say(
-            f"toolonce: this folder is in no project, so its store is the one in {project.folder}, which all such "
-            f"folders of yours share; `mkdir {FOLDER}`, or a pyproject.toml, gives this one a store of its own"
-        )
+    if create:
+        make_folder(project)
+        if note := _shared(project):
+            render.say(f"toolonce: {note}")
+    else:
+        try:
+            project.running_url()
+        except StoreMisuse as error:
+            raise NoStoreHere(str(error)) from error
     return ensure_server(project.data)
+
+
+def make_folder(project: Project) -> None:
+    """Make the folder of a project where there is none.
+
+    Raises:
+        DataFolderRefused: it cannot be made.
+    """
+    with folder_errors(project.folder):
+        project.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignored = project.folder / ".gitignore"
+        if project.folder.name == FOLDER and not ignored.exists():
+            ignored.write_text("*\n")  # nothing of it is for a repository
+
+
+def _shared(project: Project) -> str:
+    """A note for people where other folders, which they may not think of, have the same store; "" where none have."""
+    own = f"`toolonce init`, or `mkdir {FOLDER}`, gives this one a store of its own"
+    if project.folder == user_folder():
+        return (
+            f"this folder is in no project, so its store is the one in {project.folder}, which all such folders of "
+            f"yours share; {own}"
+        )
+    mine = own_project().folder.parent
+    if project.folder.parent != mine and project.folder.parent in mine.parents:
+        return f"the store is the one in {project.folder}, which all folders below {project.folder.parent} share; {own}"
+    return ""
 
 
 def ensure_server(data_dir: Path) -> EmbeddedServer:
@@ -200,13 +225,19 @@ class EmbeddedServer:
 
     def _abandon(self) -> None:
         atexit.unregister(self.stop)
-        # Interrupted while it starts (Ctrl-C): the server would be nobody's, and stay.
+        # Interrupted while it starts or joins (Ctrl-C): the server would be nobody's, and stay.
         try:
-            if self._process and self._process.poll() is None and self._users.take_alone():
-                self._process.kill()  # it never answered, so there is nothing to write
-                self._process.wait()
+            if self._users.take_alone():
+                self._end_unused()
         finally:
             self._users.close()
+
+    def _end_unused(self) -> None:
+        if self._process and self._process.poll() is None:
+            self._process.kill()  # it never answered, so there is nothing to write
+            self._process.wait()
+        elif isinstance(server_process.ask(self._folder), ServerIdentity):
+            server_process.end(self._folder)  # its other users have left since we found it
 
     def _end_server(self) -> None:
         server_process.end(self._folder)

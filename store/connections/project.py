@@ -1,7 +1,7 @@
 """Finds the store of a program: an argument, else TOOLONCE_* variables, else this project's own server.
 
 Decides where this project's folder is and whether a server listens for it; the same rule for the command line and for
-the clients. Makes nothing, starts nothing: that is for `toolonce up`.
+the clients: they join a server that runs. Makes nothing, starts nothing: that is for `toolonce up`.
 
 The folder is the nearest ``.toolonce/`` upwards; else it would be beside the outermost pyproject.toml inside the
 repository (without a repository: the nearest one); else it is this user's own. A folder of another user is passed over.
@@ -9,10 +9,12 @@ repository (without a repository: the nearest one); else it is this user's own. 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import socket
 import stat
+import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -29,7 +31,13 @@ FOLDER = ".toolonce"
 DATA = "server"
 SOCKET_NOTE = "socket"
 """In the data folder: where its server listens. The socket itself needs a shorter path than most folders have."""
+SERVER_LOCK = "server.lock"
+"""In the data folder: held as long as a server lives there, from before it listens."""
 _ANSWER_S = 2.0
+# `toolonce up` starts a killed server again within this time; one that is starting or loading holds its lock meanwhile.
+_RESTART_S = 0.6
+_START_S = 10.0
+_LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +47,12 @@ class Project:
     Attributes:
         folder: may not exist.
         passed_over: folders that another user owns; whoever finds a project says so.
+        seen_from: the folder from which it was looked for, with those above it.
     """
 
     folder: Path
     passed_over: tuple[Path, ...] = ()
+    seen_from: tuple[Path, ...] = ()
 
     @property
     def data(self) -> Path:
@@ -61,43 +71,85 @@ class Project:
 
     def missing(self) -> str:
         """The message that there is no store here, where the nearest is, and how to start one."""
-        others = [place for place in _near(self.folder) if place != self.folder and Project(place).exists]
-        nearest = f"; the nearest is {others[0]}" if others else ""
+        nearest = next((place for place in self._near() if place != self.folder and Project(place).exists), None)
+        found = f"; the nearest is {nearest}" if nearest else ""
+        if nearest and nearest.name == FOLDER:
+            found += f", for programs in {nearest.parent}"
         return (
-            f"no store here: {URL_VARIABLE} is not set, and nobody has started one in {self.folder}{nearest}; "
-            f"start one with `toolonce up --tools MODULE:REGISTRY`, or name one: --redis URL, url= or {URL_VARIABLE}"
+            f"no store here: {URL_VARIABLE} is not set, and nobody has started one in {self.folder}{found}; start one "
+            f"with `toolonce up --tools {self._tools}`{self._first}, or name one: --redis URL, url= or {URL_VARIABLE}"
         )
 
     def running_url(self) -> str:
-        """The URL of its server.
+        """The URL of its server. Waits for one that is starting.
 
         Raises:
             StoreMisuse: there is no store here, or nobody serves it now; with the way out.
         """
         if not self.exists:
             raise StoreMisuse(self.missing())
-        if (path := _listening(self.data)) is None:
-            raise StoreMisuse(
-                f"the store in {self.folder} is not running; start it with `toolonce up --tools MODULE:REGISTRY`, or "
-                f"name another: url= or {URL_VARIABLE}"
-            )
+        began = time.monotonic()
+        while (path := _listening(self.data)) is None:
+            if time.monotonic() > began + (_START_S if _is_held(self.data / SERVER_LOCK) else _RESTART_S):
+                raise StoreMisuse(
+                    f"the store in {self.folder} is not running; start it with `toolonce up --tools {self._tools}` "
+                    f"(without --tools it runs no calls), or name another: --redis URL, url= or {URL_VARIABLE}"
+                )
+            time.sleep(_LOOK_S)
         return f"unix://{path}"
+
+    @property
+    def _tools(self) -> str:
+        """The argument of --tools, as far as it can be known."""
+        return "tools:tools" if self._has_tools else "MODULE:REGISTRY"
+
+    @property
+    def _first(self) -> str:
+        return "" if self._has_tools else " (`toolonce init` writes first tools)"
+
+    @property
+    def _has_tools(self) -> bool:
+        return bool(self.seen_from) and os.path.isfile(self.seen_from[0] / "tools.py")
+
+    def _near(self) -> list[Path]:
+        """Other places where someone may have started a store: below and beside the folder from which we look, below
+        and beside this project, and this user's own."""
+        found: list[Path] = []
+        for place in dict.fromkeys([*self.seen_from[:2], self.folder.parent, self.folder.parent.parent]):
+            with suppress(OSError):
+                found += sorted(place.glob(f"*/{FOLDER}"))
+        return [*(place for place in found if _is_own(place)), user_folder()]
 
 
 def find_project(start: Path | None = None) -> Project:
     """This project, seen from a folder: by default the current one."""
     passed: list[Path] = []
-    above = [start.resolve(), *start.resolve().parents] if start else _above_here()
+    above = _above(start)
     for folder in above:
         candidate = folder / FOLDER
         if os.path.isdir(candidate):
             if _is_own(candidate):
-                return Project(candidate, tuple(passed))
+                return Project(candidate, tuple(passed), tuple(above))
             passed.append(candidate)
     home = _beside_pyproject(above)
     if home is not None and home / FOLDER not in passed:
-        return Project(home / FOLDER, tuple(passed))
-    return Project(user_folder(), tuple(passed))
+        return Project(home / FOLDER, tuple(passed), tuple(above))
+    return Project(user_folder(), tuple(passed), tuple(above))
+
+
+def own_project(start: Path | None = None) -> Project:
+    """The project that a folder is to have for itself: never one that it would share because it has none.
+
+    That is the project around it, with a ``.toolonce/`` inside it where there is one. A folder without a pyproject.toml
+    around it is a project itself.
+    """
+    above = _above(start)
+    if not above:
+        return find_project(start)
+    home = _beside_pyproject(above) or above[0]
+    inside = [folder / FOLDER for folder in above[: above.index(home) + 1]]
+    found = next((folder for folder in inside if os.path.isdir(folder) and _is_own(folder)), home / FOLDER)
+    return Project(found, seen_from=tuple(above))
 
 
 def user_folder() -> Path:
@@ -140,9 +192,9 @@ def is_private(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
-def _above_here() -> list[Path]:
+def _above(start: Path | None) -> list[Path]:
     try:
-        here = Path.cwd()
+        here = start.resolve() if start else Path.cwd()
     except FileNotFoundError:  # it was removed
         return []
     return [here, *here.parents]
@@ -163,11 +215,19 @@ def _beside_pyproject(above: list[Path]) -> Path | None:
     return found[0] if repository is None else found[-1]
 
 
-def _near(folder: Path) -> list[Path]:
-    """Other places where someone may have started a store: below this project, and this user's own."""
-    with suppress(OSError):
-        return [*sorted(folder.parent.glob(f"*/{FOLDER}")), user_folder()]
-    return [user_folder()]
+def _is_held(lock: Path) -> bool:
+    """Whether a server lives. Who wants to start one in this moment asks again."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _listening(data: Path) -> Path | None:

@@ -36,19 +36,24 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     logs.set_up(args)
+    with open_store(args, patience=LONG_PATIENCE) as connection:
+        require_durable(args, connection)
+        consumer = Consumer(connection, name=args.name, tenants=tuple(args.tenant), **queue_limits(args))
+        return consume(consumer, args.name, connection.space.name)
+
+
+def consume(consumer: Consumer, name: str, namespace: str) -> int:
+    """Read the inboxes in this process until it is told to end."""
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    with open_store(args, patience=LONG_PATIENCE) as connection:
-        require_durable(args, connection)
-        consumer = Consumer(connection, name=args.name, tenants=tuple(args.tenant), **queue_limits(args))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
-        render.say(f"consumer {args.name} reads the inboxes of {connection.space.name}")
-        consumer.run(stop)
-    render.say(f"consumer {args.name} ends: {consumer.admitted} admitted, {consumer.quarantined} quarantined")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    render.say(f"consumer {name} reads the inboxes of {namespace}")
+    consumer.run(stop)
+    render.say(f"consumer {name} ends: {consumer.admitted} admitted, {consumer.quarantined} quarantined")
     return 0
 
 

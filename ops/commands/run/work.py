@@ -33,9 +33,11 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--burst", action="store_true", help="end when no call waits")
 
 
-def add_worker_options(parser: argparse.ArgumentParser) -> None:
+def add_worker_options(parser: argparse.ArgumentParser, *, has_to_have_tools: bool = True) -> None:
     """Add the options of a worker, which `up` has as well."""
-    parser.add_argument("--tools", required=True, metavar="MODULE:REGISTRY", help="module and name of your Registry")
+    parser.add_argument(
+        "--tools", required=has_to_have_tools, metavar="MODULE:REGISTRY", help="module and name of your Registry"
+    )
     parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="most calls at a time (16)")
     parser.add_argument(
         "--queue",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from tests.support.processes.processes import Child
 from tests.support.servers.redis_server import RealServer
 from tests.support.store.scene import spec
 from toolonce.ops.server.embedded import EmbeddedServer, ensure_server, project_server
+from toolonce.ops.server.server_supervisor import kept_up
 from toolonce.store.connections.connection import Connection
 from toolonce.store.connections.project import FOLDER, find_project, user_folder
 from toolonce.store.model.errors import StoreMisuse
@@ -186,25 +188,90 @@ def test_whoever_finds_nothing_names_the_store(
     assert f"namespace {namespace} at {redis_server.url}" in said.err
 
 
-def test_the_nearest_store_is_named_where_there_is_none_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("near", ["app", "../sibling", "../app/deep/../../sibling"])
+def test_the_nearest_store_is_named_where_there_is_none_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, near: str
+) -> None:
     outer = project(tmp_path / "one")
-    (outer / "app" / FOLDER / "server").mkdir(parents=True)
+    (tmp_path / "app" / "deep").mkdir(parents=True)
+    other = (outer / near).resolve()
+    (other / FOLDER / "server").mkdir(parents=True)
     monkeypatch.chdir(outer)
 
-    with pytest.raises(StoreMisuse, match=f"the nearest is {outer / 'app' / FOLDER}"):
+    with pytest.raises(StoreMisuse, match=f"the nearest is {other / FOLDER}, for programs in {other}; start one"):
         Client(scope="s")
 
 
-def test_a_store_that_does_not_run_is_called_so_to_a_client_and_started_for_a_command(
+def test_a_folder_in_no_project_names_the_store_of_its_sibling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one" / FOLDER / "server").mkdir(parents=True)
+    (tmp_path / "two").mkdir()
+    monkeypatch.chdir(tmp_path / "two")
+
+    with pytest.raises(StoreMisuse, match=f"the nearest is {tmp_path / 'one' / FOLDER}"):
+        Client(scope="s")
+
+
+def test_up_says_that_a_project_below_another_store_shares_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / FOLDER).mkdir()
+    inner = project(tmp_path / "inner", repository=False)
+    monkeypatch.chdir(inner)
+    project_server(create=True).stop()
+    assert f"which all folders below {tmp_path} share" in capsys.readouterr().err
+
+    (inner / FOLDER).mkdir()
+    project_server(create=True).stop()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_store_that_does_not_run_is_called_so_to_clients_and_commands_alike(
     tmp_path: Path, toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project(tmp_path / "one"))
     with store_in(Path.cwd()):
         assert submitted() == "queued"
 
-    with pytest.raises(StoreMisuse, match="is not running; start it with `toolonce up"):
+    with pytest.raises(StoreMisuse, match="is not running; start it with `toolonce up --tools tools:tools`") as raised:
         Client(scope="s")
-    assert toolonce("stats", "--json", place=[]).json["admitted"] == 1
+    for command in ("stats", "calls", "doctor", "url"):
+        said = toolonce(command, place=[])
+        assert (said.code, said.err) == (3, f"toolonce: {raised.value}\n")
+    assert ensure_server(Path(FOLDER) / "server").owned, "no command has left one running"
+
+
+def test_whoever_joins_waits_for_a_server_that_is_starting_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project(tmp_path / "one"))
+    with store_in(Path.cwd()) as server, kept_up(server):
+        os.kill(server.process_id, signal.SIGKILL)
+        assert submitted() == "queued"
+
+
+def test_up_without_tools_serves_the_store_and_runs_nothing(tmp_path: Path, toolonce: CommandLine) -> None:
+    root = project(tmp_path / "one")
+    with Child.python("-m", "toolonce.ops", "up", cwd=root) as up:
+        up.wait_for_line("calls wait", 40)
+        up.wait_for_line("reads the inboxes", 40)
+        with Child.python("-m", "toolonce.ops", "workers", cwd=root) as workers:
+            workers.wait_for_line("no worker runs in namespace toolonce", 40)
+        assert up.terminate() == 0
+
+
+def test_url_prints_where_the_store_is_and_whose_it_is(
+    tmp_path: Path, toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch, redis_server: RealServer
+) -> None:
+    monkeypatch.chdir(project(tmp_path / "one"))
+    missing = toolonce("url", place=[])
+    assert (missing.code, missing.out) == (3, "")
+    assert "toolonce up --tools tools:tools" in missing.err
+    with store_in(Path.cwd()) as server:
+        assert toolonce("url", place=[]).out == f"{server.url}\n"
+        own = {"url": server.url, "namespace": "toolonce", "folder": str(Path.cwd() / FOLDER)}
+        assert toolonce("url", "--json", place=[]).json == own
+    named = {"url": redis_server.url, "namespace": "mine", "folder": None}
+    assert toolonce("url", "--json", place=["--redis", redis_server.url, "--namespace", "mine"]).json == named
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.support.processes.processes import Child
 from tests.support.wait import wait_until
@@ -20,12 +21,21 @@ def served(data_dir: Path) -> DataFolder:
     return DataFolder((data_dir / "toolonce" / "server").resolve())
 
 
+def wait_until_joined(server: EmbeddedServer) -> None:
+    """Until a command stays connected beside us."""
+    with redis.Redis.from_url(server.url) as client:
+        wait_until(lambda: any(row["cmd"] == "xread" for row in client.client_list()), 20, "a command has joined")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_the_embedded_server_ends_with_the_command_that_was_its_last_user(data_dir: Path, number: int) -> None:
     env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
-    served(data_dir).path.mkdir(parents=True)
-    with Child.python("-m", "toolonce.ops", "tail", env=env, cwd=data_dir) as child:
-        wait_until(lambda: server_process.ask(served(data_dir)), 20, "the server answers")
+    with (
+        ensure_server(served(data_dir).path) as server,
+        Child.python("-m", "toolonce.ops", "tail", env=env, cwd=data_dir) as child,
+    ):
+        wait_until_joined(server)
+        server.stop()
         child.signal(signal.Signals(number))
         code = child.wait()
 
@@ -105,12 +115,34 @@ def test_a_server_that_nobody_ended_ends_with_the_process(data_dir: Path) -> Non
 
 def test_what_ignores_a_closed_terminal_goes_on_ignoring_it(data_dir: Path) -> None:
     env = {"XDG_DATA_HOME": str(data_dir), "TOOLONCE_REDIS_URL": ""}
-    served(data_dir).path.mkdir(parents=True)
     command = f"trap '' HUP; exec {shlex.quote(sys.executable)} -m toolonce.ops tail"
-    with Child("bash", "-c", command, env=env, cwd=data_dir) as child:
-        wait_until(lambda: server_process.ask(served(data_dir)), 20, "the server answers")
+    with (
+        ensure_server(served(data_dir).path) as server,
+        Child("bash", "-c", command, env=env, cwd=data_dir) as child,
+    ):
+        wait_until_joined(server)
         child.signal(signal.SIGHUP)
         assert child.terminate() == 128 + signal.SIGTERM
+
+
+def test_a_server_whose_last_user_is_interrupted_while_it_joins_does_not_stay(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starter = ensure_server(data_dir)
+    ask = server_process.ask
+
+    def left_and_interrupted(folder: DataFolder) -> server_process.ServerIdentity:
+        monkeypatch.setattr(server_process, "ask", ask)
+        starter.stop()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server_process, "ask", left_and_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ensure_server(data_dir)
+
+    lock = DataFolder(data_dir.resolve()).server_lock()
+    wait_until(lock.take_alone, description="the server is gone")
+    lock.close()
 
 
 def test_a_server_that_is_interrupted_while_it_starts_does_not_stay(
