@@ -21,8 +21,8 @@ TIMES = {"admitted_at", "changed_at", "deadline_at"}
 def all_kinds(scene: Scene, turn_id: str) -> list[NewCall]:
     """Calls that have little and much in common, usual ones and others among them."""
     made: list[dict[str, Any]] = [
-        {"call_id": "a", "arguments": {"n": 1}},
-        {"call_id": "b", "arguments": {"n": 2}, "echo": {"signature": "x"}},
+        {"call_id": "a", "arguments": {"n": 1}, "echo": {"signature": "x"}},
+        {"call_id": "b", "arguments": {"n": 2}},
         {"call_id": "c", "arguments": {"text": "y" * 300}},
         {"call_id": "d", "arguments": {"n": 3}, "of": READ},
         {"call_id": "e", "arguments": {"n": 4}, "trace": "00-1"},
@@ -30,7 +30,7 @@ def all_kinds(scene: Scene, turn_id: str) -> list[NewCall]:
         {"call_id": "g", "arguments": {"n": 6}, "refusal": Failure("unknown_tool", "no such tool")},
         {"call_id": "h", "arguments": {"n": 7}, "kind": "custom"},
         {"call_id": "i", "arguments": {"n": 8}, "lanes": ("one",)},
-        {"call_id": "j", "arguments": {"n": 9}},
+        {"call_id": "j", "arguments": {"n": 9}, "trace": "00-2"},
         {"call_id": "k", "arguments": {"n": 10}, "secret": True, "key_id": "k1"},
         {"call_id": "l", "arguments": {"n": 11}, "of": READ},
         {"call_id": "m", "arguments": {"n": 12}},
