@@ -20,6 +20,7 @@ from .views import render, stdio
 
 MODULES = (
     "run.demo",
+    "run.init",
     "run.up",
     "run.work",
     "run.consume",
@@ -63,8 +64,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="toolonce",
         description="Run the tool calls of LLM agents durably: one call, one effect, one stored answer.",
-        epilog="Start with `toolonce demo`; in trouble, `toolonce doctor`. Each command has --help with examples. "
-        "Exit codes: 0 done, 1 a call did not succeed, 2 usage, 3 Redis unreachable, 4 refused for safety.",
+        epilog="Start with `toolonce demo`, then `toolonce init`; in trouble, `toolonce doctor`. Each command has "
+        "--help with examples. Exit codes: 0 done, 1 a call did not succeed, 2 usage, 3 Redis unreachable, 4 refused "
+        "for safety.",
     )
     parser.add_argument("--version", action="version", version=f"toolonce {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -13,12 +13,14 @@ import pytest
 
 from tests.support.servers.redis_server import RealServer
 from tests.support.wait import wait_until
+from toolonce.ops.commands.run.init import SOURCES
 from toolonce.store.schema.validation import validate
 from toolonce.stream import TurnDecoder
 from toolonce.stream.dialects.table import spec_of
 from toolonce.worker.tools.loading import load_registry
 
 ROOT = Path(__file__).resolve().parents[2]
+RESPONSE = ROOT / "ops" / SOURCES["turn.sse"]
 
 
 def blocks() -> dict[str, str]:
@@ -55,7 +57,7 @@ def test_the_examples_of_the_readme_run_as_printed_and_a_repeat_is_answered_from
 ) -> None:
     for name, code in blocks().items():
         (tmp_path / name).write_text(code, "utf-8")
-    (tmp_path / "turn.sse").write_bytes((ROOT / offered()[0]).read_bytes())
+    (tmp_path / "turn.sse").write_bytes(RESPONSE.read_bytes())
     environment = {**os.environ, "TOOLONCE_REDIS_URL": server.url}
     command = Path(sys.executable).with_name("toolonce")
     worker = subprocess.Popen(
@@ -82,20 +84,21 @@ def test_the_examples_of_the_readme_run_as_printed_and_a_repeat_is_answered_from
     assert len((tmp_path / "invoices.log").read_text().splitlines()) == 1, "effects = 1"
 
 
-def offered() -> tuple[str, str]:
-    """The stream that the README offers, and the dialect that its harness names (faults 30: they have to agree)."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    ((path, dialect),) = re.findall(r"`cp (ops/demo/transcripts/[^.]+\.(\S+)\.sse) turn\.sse`", text)
+def test_the_examples_of_the_readme_are_the_files_that_init_writes() -> None:
+    templates = {name: (ROOT / "ops" / "templates" / f"{name}.txt").read_text("utf-8") for name in blocks()}
+
+    assert blocks() == templates
+    assert set(templates) == {"tools.py", "harness.py"}
+
+
+def test_the_response_that_init_writes_fits_tool_and_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """faults 30: sample, dialect and tool have to agree."""
+    dialect = RESPONSE.name.split(".")[1]
     assert f'TurnDecoder("{dialect}")' in blocks()["harness.py"]
-    return path, dialect
-
-
-def test_the_stream_that_the_readme_offers_fits_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, dialect = offered()
     (tmp_path / "readme_tools.py").write_text(blocks()["tools.py"], "utf-8")
     monkeypatch.chdir(tmp_path)
     decoder = TurnDecoder(spec_of(dialect).name)
-    decoder.feed((ROOT / path).read_bytes())
+    decoder.feed(RESPONSE.read_bytes())
 
     calls = decoder.eof().require_calls()
 

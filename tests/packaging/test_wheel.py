@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.support.processes.installation import run, tracked_files
+
 PACKAGES = ("worker", "store", "stream", "ops")
 NOT_SHIPPED = {"ops/deploy/Dockerfile"}
-CONSTRAINTS = ROOT / "constraints.txt"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -30,43 +26,6 @@ from toolonce.ops.server.embedded import transient_server
 with transient_server() as server:
     print("alive", server.is_alive())
 """
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    environment = {
-        name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "COVERAGE_PROCESS_START"}
-    }
-    environment |= {"PIP_CONSTRAINT": str(CONSTRAINTS), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, f"{command}:\n{ran.stdout}\n{ran.stderr}"
-    return ran.stdout
-
-
-def tracked_files() -> list[str]:
-    listed = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
-    return [name for name in listed if name and (ROOT / name).exists()]
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, from a copy of the tracked files: what lies about in the checkout plays no part."""
-    source = tmp_path_factory.mktemp("source")
-    for name in tracked_files():
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
-    run(sys.executable, "-m", "build", "--outdir", "dist", cwd=source)
-    (built,) = (source / "dist").glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs of a clean environment that holds the wheel."""
-    environment = tmp_path_factory.mktemp("environment")
-    run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=environment)
-    python = environment / "bin" / "python"
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel, cwd=environment)
-    return environment / "bin"
 
 
 @pytest.fixture
