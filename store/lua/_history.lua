@@ -19,6 +19,9 @@ local function write_history_out(call)
   end
   local fence, attempt = tonumber(got[6] or ''), tonumber(got[7] or '')
   redis.call('HSET', record_of(call), 'history', 1)
+  if redis.call('EXISTS', root .. 'history:' .. call) == 1 then
+    return -- of a release that stored each line
+  end
   keep_line(call, cjson.encode({ op = 'admit', actor = 'submit', at = tonumber(got[2]), to = 'queued', tool = got[3] }))
   if got[4] then
     keep_line(call, cjson.encode({ op = 'claim', actor = got[5], at = tonumber(got[4]), from = 'queued', to = 'running',
