@@ -64,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="toolonce",
         description="Run the tool calls of LLM agents durably: one call, one effect, one stored answer.",
-        epilog="Start with `toolonce demo`, then `toolonce init`; in trouble, `toolonce doctor`. Each command has "
+        epilog="In trouble: `toolonce doctor`. To start: `toolonce demo`, then `toolonce init`. Each command has "
         "--help with examples. Exit codes: 0 done, 1 a call did not succeed, 2 usage, 3 Redis unreachable, 4 refused "
         "for safety.",
     )

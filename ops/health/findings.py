@@ -73,6 +73,11 @@ def of_the_workers(snapshot: HealthSnapshot) -> Iterator[Finding]:
             "calls are admitted and nobody runs them; expired leases are not ended",
             "toolonce work --tools MODULE:REGISTRY",
         )  # fmt: skip
+    if not snapshot.live and not (snapshot.specs.tools or snapshot.specs.unreadable):
+        yield Finding(
+            "no_tools", Severity.WARNING, "no worker has published a tool in this namespace", "no calls are admitted",
+            "toolonce work --tools MODULE:REGISTRY; if one runs, compare `toolonce url --json` in both terminals",
+        )  # fmt: skip
     yield from _silent(snapshot)
     yield from _held(snapshot)
     yield from _drift(snapshot)
@@ -258,8 +263,7 @@ def _drift(snapshot: HealthSnapshot) -> Iterator[Finding]:
             releases.add(worker.report.version)
             for tool, digest in worker.report.specs.items():
                 digests[tool].add(digest)
-    drifted = sorted(tool for tool, found in digests.items() if len(found) > 1)
-    if drifted:
+    if drifted := sorted(tool for tool, found in digests.items() if len(found) > 1):
         yield Finding(
             "spec_drift", Severity.WARNING, f"workers differ in the spec of {', '.join(drifted)}",
             "calls are validated against the newest spec and may be refused, or fail, at the other workers",
@@ -287,8 +291,7 @@ def _times(snapshot: HealthSnapshot) -> Iterator[Finding]:
             "each deployment may leave such calls in doubt",
             "raise --grace, and the supervisor's stop time above it; or lower the tools' timeout",
         )  # fmt: skip
-    long = sorted(spec.name for spec in tools if spec.deadline_ms > snapshot.retention.body_ms)
-    if long:
+    if long := sorted(spec.name for spec in tools if spec.deadline_ms > snapshot.retention.body_ms):
         yield Finding(
             "short_retention", Severity.WARNING,
             f"calls of {', '.join(long)} may wait longer than answers are kept ({age(snapshot.retention.body_ms)})",

@@ -249,7 +249,10 @@ def unserved(error: RedisError | OSError) -> str:
     if any(isinstance(cause, AuthenticationError) for cause in (error, error.__cause__)):  # asyncio's wraps its own
         return f"Redis refuses the login ({why}): check user and password in the URL, redis://USER:PASSWORD@HOST:6379/0"
     if " connecting to " in why:
-        why += "; start a server there, or name another: --redis URL, url= or TOOLONCE_REDIS_URL"
+        why += (
+            "; start a server there, or name another: --redis URL, url= or TOOLONCE_REDIS_URL; without any of them, "
+            "`toolonce up` runs one for this project"
+        )
     if why.startswith("NOREPLICAS"):
         return "Redis takes no writes: fewer replicas are attached than its min-replicas-to-write asks for"
     return f"no answer from Redis: {why}"

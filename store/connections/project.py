@@ -161,8 +161,10 @@ def chosen_url(given: str | None, environment: Mapping[str, str] | None = None) 
     """The URL that is named; None where none is, and this project's own server is meant.
 
     Raises:
-        StoreMisuse: an empty one is given, as by a variable that was not set.
+        StoreMisuse: an empty one is given, as by a variable that was not set, or something else than a text.
     """
+    if given is not None and not isinstance(given, str):
+        raise StoreMisuse(f"the URL is a text or an open Connection, not {type(given).__name__}")
     if given is not None and not given.strip():
         raise StoreMisuse(
             f"the URL is empty; was a variable not set? Give one (redis://localhost:6379/0), or leave it out for "

@@ -262,6 +262,8 @@ def opened(kind: Callable[..., C], url: str | None, namespace: str | None) -> C:
         StoreMisuse: there is no store, or its URL or namespace is invalid; the message says what to do.
     """
     named = chosen_url(url)
+    if namespace is not None and not isinstance(namespace, str):
+        raise StoreMisuse(f"the namespace is a text, not {type(namespace).__name__}")
     if named is None:
         project = find_project()
         for warning in project.warnings:

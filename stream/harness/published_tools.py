@@ -14,6 +14,14 @@ _UNREADABLE = "its spec cannot be read by this release; upgrade toolonce here"
 log = logging.getLogger("toolonce.stream")
 
 
+def nothing_published(place: str) -> NoToolsPublished:
+    """The error for a namespace in which no worker has ever run."""
+    return NoToolsPublished(
+        f"no worker has published any tool in {place}; start one there: toolonce work --tools MODULE:REGISTRY; if one "
+        "runs, it uses another server or namespace: compare `toolonce url --json` in both terminals"
+    )
+
+
 def definitions_of(found: Published, dialect: str, only: Iterable[str] | None, place: str) -> ToolDefinitions:
     """The definitions of the named tools, or of all published ones that can be offered.
 
@@ -29,9 +37,7 @@ def definitions_of(found: Published, dialect: str, only: Iterable[str] | None, p
             refuse, or has a spec that this release cannot read.
     """
     if not found.tools and not found.unreadable:
-        raise NoToolsPublished(
-            f"no worker has published any tool in {place}; start one: toolonce work --tools app.tools:tools"
-        )
+        raise nothing_published(place)
     if only is None:
         return _all_that_can_be(found, dialect)
     names = {only} if isinstance(only, str) else set(only)

@@ -19,7 +19,6 @@ from ...store.crashpoints import reach
 from ...store.model import identity
 from ...store.model.errors import (
     KeyringMissing,
-    NoToolsPublished,
     StoreError,
     StoreMisuse,
     StoreUnavailable,
@@ -36,6 +35,7 @@ from ...store.schema.validation import Heavy
 from ..turns.turn import RejectedCall, ToolCall, TurnResult
 from ..wire.arguments import encodable
 from .admission_rules import AdmissionRules, RequestedCall
+from .published_tools import nothing_published
 from .queue_limits import DEFAULTS
 from .submission_cache import SubmissionCache
 from .telemetry import log_answers, traceparent
@@ -106,6 +106,8 @@ def usable_turn_id(given: str | None, came: str | None) -> str:
 
 
 def _require_utf8(what: str, text: str) -> None:
+    if not isinstance(text, str):
+        raise StoreMisuse(f"the {what} is a text, not {type(text).__name__}")
     if not encodable(text):  # else it would fail at the socket with a useless message
         raise StoreMisuse(f"the {what} {text!r} is not valid UTF-8 and cannot be stored")
 
@@ -249,10 +251,7 @@ class Submitting:
             are_old = cache.is_filled
             specs = yield from cache.get(self.terms.space)
             if not specs.tools and not specs.unreadable and is_new:
-                raise NoToolsPublished(
-                    f"no worker has published any tool in {self.terms.place or self.terms.space.name}; start one: "
-                    "toolonce work --tools app.tools:tools"
-                )
+                raise nothing_published(self.terms.place or f"namespace {self.terms.space.name}")
             try:
                 new = yield from self._rules(specs, turn).turn(self.calls, found, wanted)
             except KeyringMissing:

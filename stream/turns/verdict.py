@@ -69,7 +69,7 @@ def _with_hint(reader: DialectReader, reason: str | None, *, is_empty: bool) -> 
     """The reason with a hint at the dialect that the bytes look like, where they gave nothing under the given one."""
     if reader.turn.looks_like is None or (reason is None and not is_empty):
         return reason
-    hint = f"read as {reader.dialect}, but it looks like {reader.turn.looks_like}"
+    hint = f"read as {reader.dialect}, but it looks like {reader.turn.looks_like}; give that in its place"
     return f"{reason} ({hint})" if reason else hint
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ....store.model.errors import TurnIdMissing
+from redis.exceptions import RedisError
+
+from ....store.model.errors import StoreError, TurnIdMissing
 from ....store.model.states import State
 from ....store.operations.operators import Question
 from ....stream.harness.batch import Batch
 from ....stream.harness.client import Client
+from ....worker.runtime.worker_status import read_workers
 from ...errors import Usage
 from ...options.durations import seconds_or_none
 from ...options.inputs import add_response_options, calls_of, read_bytes, turn_of
@@ -21,6 +24,7 @@ from ...views import outcome_view, render
 from ...views.render import SHOWN_DIGITS
 
 if TYPE_CHECKING:
+    from ....store.connections.connection import Connection
     from ....store.model.outcomes import Outcome
     from ....stream.turns.turn import TurnResult
     from ...options.parser import Subparsers
@@ -73,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             batch = _submit(client, turn, args)
         else:
             batch = client.submit_calls(calls, turn_id=args.turn_id, ordered=args.ordered)
-        wait_for(batch, args.wait, scope=args.scope)
+        wait_for(batch, args.wait, scope=args.scope, connection=connection)
     show(args, batch)
     return outcome_view.exit_code(batch.outcomes, waited=args.wait > 0)
 
@@ -85,14 +89,26 @@ def _submit(client: Client, turn: TurnResult, args: argparse.Namespace) -> Batch
         raise Usage(f"{error} (--turn-id ID)") from error
 
 
-def wait_for(batch: Batch, seconds: float | None, *, scope: str) -> None:
+def wait_for(batch: Batch, seconds: float | None, *, scope: str, connection: Connection) -> None:
     """Wait and print progress; after a timeout or Ctrl-C print how to continue."""
+    if seconds != 0 and any(outcome.state is State.QUEUED for outcome in batch.outcomes):
+        say_if_no_worker(connection)
     try:
         for outcome in batch.events(seconds) if seconds != 0 else ():
             if line := _progress(outcome):
                 render.say(line)
     finally:
         _say_what_is_open(batch, scope)
+
+
+def say_if_no_worker(connection: Connection) -> None:
+    """Say that nobody will run calls now, and how to change it. A user who may not see workers is told nothing."""
+    with suppress(RedisError, StoreError):
+        if all(row.is_silent for row in read_workers(connection)):
+            render.say(
+                f"no worker runs in {connection.place}, so calls wait; start one in another terminal: "
+                "toolonce work --tools MODULE:REGISTRY"
+            )
 
 
 def _say_what_is_open(batch: Batch, scope: str) -> None:

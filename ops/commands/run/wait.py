@@ -21,7 +21,7 @@ from ...options.settings import open_store
 from ...views import outcome_view, render
 from ...views.call_view import as_json
 from ..calls import call
-from .submit import TURN_SHAPE, show, wait_for
+from .submit import TURN_SHAPE, say_if_no_worker, show, wait_for
 
 if TYPE_CHECKING:
     from ....store.connections.connection import Connection
@@ -61,14 +61,17 @@ def _turn(args: argparse.Namespace) -> int:
             batch = client.batch(args.key)
         except StoreMisuse as error:
             raise NotFound(str(error)) from error
-        wait_for(batch, args.timeout, scope=args.scope)
+        wait_for(batch, args.timeout, scope=args.scope, connection=connection)
     show(args, batch)
     return outcome_view.exit_code(batch.outcomes, waited=True)
 
 
 def _call(args: argparse.Namespace) -> int:
     with open_store(args) as connection:
-        found = until_rest(connection, get_record(connection, args.key), args.timeout)
+        found = get_record(connection, args.key)
+        if found.state is State.QUEUED:
+            say_if_no_worker(connection)
+        found = until_rest(connection, found, args.timeout)
     if is_pending(found):
         render.say(f"call {found.key} is still {found.state}")
     if args.json:

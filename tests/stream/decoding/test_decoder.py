@@ -353,7 +353,7 @@ def test_a_wrong_dialect_that_ends_properly_without_anything_is_told_as_well() -
     result = decoder.eof()
 
     assert result.outcome == "completed"
-    assert result.diagnostics == ("read as openai-chat, but it looks like openai-responses",)
+    assert result.diagnostics == ("read as openai-chat, but it looks like openai-responses; give that in its place",)
 
 
 def test_done_can_be_trusted_only_of_streams_that_end_with_it() -> None:

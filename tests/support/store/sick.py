@@ -96,6 +96,10 @@ def inbox(scene: LiveScene) -> None:
         scene.live.redis.xadd(scene.space.inbox("acme"), {"turn": str(number)})
 
 
+def unused(scene: LiveScene) -> None:
+    """A namespace is so at first."""
+
+
 def tools_without_worker(scene: LiveScene) -> None:
     scene.publish(spec("pay"))
 
@@ -223,6 +227,7 @@ ON_A_SERVER: dict[str, Sickness] = {
     "paused": paused_by_a_person,
     "paused_no_tool": pause_of_no_tool,
     "no_worker": tools_without_worker,
+    "no_tools": unused,
     "silent_worker": silent,
     "held_no_worker": without_worker,
     "spec_drift": drifted,
