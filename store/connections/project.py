@@ -149,6 +149,8 @@ def own_project(start: Path | None = None) -> Project:
     home = _beside_pyproject(above) or above[0]
     inside = [folder / FOLDER for folder in above[: above.index(home) + 1]]
     found = next((folder for folder in inside if os.path.isdir(folder) and _is_own(folder)), home / FOLDER)
+    if os.path.isdir(found) and not _is_own(found):
+        return find_project(start)  # which says whose it is
     return Project(found, seen_from=tuple(above))
 
 

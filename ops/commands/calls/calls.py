@@ -67,7 +67,9 @@ def row_json(row: PageRow) -> dict[str, Any]:
 
 def _show(found: Listing, now: int, place: str, *, digits: int) -> None:
     if not found.rows:
-        render.say(f"no such calls in {place}" if found.next is None else f"none among {found.looked_at} calls")
+        render.say(
+            f"no such calls in {place}" if found.next is None else f"none among {found.looked_at} calls in {place}"
+        )
     else:
         columns = ("call", "state", "for", "tool", "scope", "attempt", "details")
         render.show_table(columns, (_cells(row, now, found.paused_by(row), digits=digits) for row in found.rows))

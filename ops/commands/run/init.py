@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     written = [name for name in SOURCES if _write(folder / name, _text(name))]
     project = own_project(folder)
+    for warning in project.warnings:
+        render.say(f"toolonce: warning: {warning}")
     make_folder(project)
     if written:
         render.say(f"wrote {', '.join(written)} in {folder.resolve()}; its store: {project.folder}")

@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         render.show_json(view)
     else:
+        if not got.counts.get("admitted", 0):
+            render.say(f"no calls in {connection.place}")
         _show(view)
         controls.show(limits, got.read_at)
         pauses.show(paused, got.read_at)

@@ -175,7 +175,7 @@ def test_what_only_joins_makes_nothing_and_says_how_to_start_one(
 @pytest.mark.parametrize(
     "command",
     [
-        "calls", "workers", "aborted", "cancel --state held", "retry --tool none --reason r",
+        "calls", "stats", "workers", "aborted", "cancel --state held", "retry --tool none --reason r",
         "purge --tool none --reason r", "replay --tool none", "tools list",
         "call abcdef0123", f"call {'a' * 32}", "wait --scope s none",
     ],

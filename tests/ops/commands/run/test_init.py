@@ -73,6 +73,21 @@ def test_its_store_is_that_of_the_project_around_it_and_never_one_that_others_sh
     assert find_project().folder == own / FOLDER
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_store_of_another_user_is_passed_over_with_a_warning(
+    tmp_path: Path, toolonce: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / FOLDER).mkdir()
+    os.chown(tmp_path / FOLDER, 12345, 12345)
+    monkeypatch.chdir(tmp_path)
+
+    said = toolonce("init", place=[])
+
+    assert f"{tmp_path / FOLDER} belongs to another user and is passed over" in said.err
+    assert os.listdir(tmp_path / FOLDER) == []
+    assert f"its store: {find_project().folder}" in said.err
+
+
 def test_a_file_is_no_folder_to_write_in_and_an_empty_name_none(tmp_path: Path, toolonce: CommandLine) -> None:
     (tmp_path / "file").write_text("")
 
