@@ -15,6 +15,7 @@ from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
+TOOLS = ("--tools", "tools:tools")
 INVOICE = "create_invoice succeeded {'customer': 'Nordwind GmbH', 'cents': 129900}"
 
 
@@ -27,14 +28,14 @@ class UserShell:
         self._programs = programs
         self._env = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(home), "XDG_DATA_HOME": str(home / "data")}
 
-    def __call__(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [str(self._programs / program), *words]
-        return subprocess.run(command, cwd=self.folder, env=self._env, capture_output=True, text=True, check=False)
+    def __call__(self, program: str, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        command, env = [str(self._programs / program), *words], self._env | variables
+        return subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
 
-    def up(self) -> Child:
-        """`toolonce up --tools tools:tools`, beside."""
+    def up(self, *words: str) -> Child:
+        """`toolonce up`, beside."""
         unset = {name: "" for name in os.environ if name.startswith("TOOLONCE_") or name == "PYTHONPATH"}
-        command = [str(self._programs / "toolonce"), "up", "--tools", "tools:tools", "--log", "console"]
+        command = [str(self._programs / "toolonce"), "up", *words, "--log", "console"]
         return Child(*command, env={**unset, **self._env}, cwd=self.folder)
 
     @property
@@ -51,7 +52,7 @@ def test_init_up_and_harness_work_as_written_in_two_projects_that_share_nothing(
         said = shell("toolonce", "init")
         assert said.stdout == "toolonce up --tools tools:tools\npython harness.py\n", said.stderr
 
-    with one.up() as first, two.up() as second:
+    with one.up(*TOOLS) as first, two.up(*TOOLS) as second:
         for shell, up in ((one, first), (two, second)):
             up.wait_for_line("serves default", 60)
             assert shell("python", "harness.py").stdout.startswith(INVOICE)
@@ -66,7 +67,7 @@ def test_init_up_and_harness_work_as_written_in_two_projects_that_share_nothing(
         assert first.terminate() == second.terminate() == 0
 
 
-def test_what_ends_a_first_hour_names_the_cause_and_the_next_command(installed: Path, tmp_path: Path) -> None:
+def test_where_no_store_is_or_runs_harness_and_commands_say_so_alike(installed: Path, tmp_path: Path) -> None:
     shell, empty = (UserShell(installed, tmp_path / "home", tmp_path / name) for name in ("one", "empty"))
     shell("toolonce", "init")
     (empty.folder / "harness.py").write_bytes((shell.folder / "harness.py").read_bytes())
@@ -76,7 +77,7 @@ def test_what_ends_a_first_hour_names_the_cause_and_the_next_command(installed: 
     assert re.search(no_store, shell("python", "harness.py").stderr)
     assert re.search(no_store, shell("toolonce", "calls").stderr)
 
-    with shell.up() as up:
+    with shell.up(*TOOLS) as up:
         up.wait_for_line("serves default", 60)
         wait_until(lambda: shell("python", "harness.py").returncode == 0, 60, "the harness runs")
         elsewhere = rf"the nearest is {shell.folder}/\.toolonce, for programs in {shell.folder}; .*`toolonce init`"
@@ -87,3 +88,31 @@ def test_what_ends_a_first_hour_names_the_cause_and_the_next_command(installed: 
     not_running = r"is not running; start it with `toolonce up --tools tools:tools`"
     assert re.search(not_running, shell("python", "harness.py").stderr)
     assert re.search(not_running, shell("toolonce", "calls").stderr)
+
+
+def test_what_else_ends_a_first_hour_names_the_cause_and_the_next_command(installed: Path, tmp_path: Path) -> None:
+    shell = UserShell(installed, tmp_path / "home", tmp_path / "one")
+    shell("toolonce", "init")
+    harness = (shell.folder / "harness.py").read_text()
+    (shell.folder / "other.py").write_text(
+        harness.replace('TurnDecoder("openai-responses")', 'TurnDecoder("anthropic")')
+    )
+    (shell.folder / "brief.py").write_text(harness.replace("timeout=30", "timeout=0.1").replace("-42", "-43"))
+
+    no_redis = shell("python", "harness.py", TOOLONCE_REDIS_URL="redis://localhost:1").stderr
+    assert "Connection refused" in no_redis
+    assert "`toolonce up` runs one for this project" in no_redis
+    with shell.up(*TOOLS) as up:
+        up.wait_for_line("serves default", 60)
+        assert "give that in its place" in shell("python", "other.py").stderr
+        elsewhere = shell("python", "harness.py", TOOLONCE_NAMESPACE="other").stderr
+        assert re.search("no worker has published any tool in namespace other at .*; start one there", elsewhere)
+        assert up.terminate() == 0
+    with shell.up() as up:
+        up.wait_for_line("calls wait", 60)
+        no_worker = shell("python", "brief.py").stdout
+        assert no_worker.startswith("create_invoice queued None")
+        assert "`toolonce doctor` says what is missing" in no_worker
+        assert "no worker lives [no_worker]" in shell("toolonce", "doctor").stdout
+        assert up.terminate() == 0
+    assert "toolonce init" in shell("toolonce", "up", "--tools", "app:tools").stderr
