@@ -70,7 +70,7 @@ local function unique()
   local function describe_first(call)
     local got = fields(call, 'tool', 'state', 'attempt', 'reason', 'error', 'may_have_run', 'turn', 'call_id')
     local first = cjson.encode({ call = call, turn = got[7], id = got[8] or nil, tool = got[1], state = got[2],
-      attempt = tonumber(got[3]), reason = got[2] == 'held' and got[4] ~= '' and got[4] or nil,
+      attempt = tonumber(got[3] or '0'), reason = got[2] == 'held' and got[4] ~= '' and got[4] or nil,
       may_have_run = got[6] and true or nil })
     if got[2] ~= 'succeeded' and got[5] and got[5] ~= '' then
       first = string.sub(first, 1, -2) .. ',"error":' .. got[5] .. '}'

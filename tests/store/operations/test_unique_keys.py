@@ -92,6 +92,14 @@ def test_a_call_with_other_arguments_is_refused_and_told_what_became_of_the_firs
     assert outcome_of(scene, second.key).failure == second.failure
 
 
+def test_a_refusal_tells_of_a_first_call_that_nobody_has_tried_yet(scene: Scene) -> None:
+    first = submit(scene, "a")
+    refused = submit(scene, "b", OTHER).failure
+    assert refused
+    told = refused.details["first"]
+    assert (told["call"], told["state"], told["attempt"]) == (first.key, "queued", 0)
+
+
 def test_other_values_other_scopes_and_other_tools_share_no_key(scene: Scene) -> None:
     submit(scene, "a")
     others = [
