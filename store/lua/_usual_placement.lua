@@ -38,7 +38,7 @@ end
 local function store_usual_pointer(call, asked, job)
   local made = jobs_made[asked.tool]
   if made and made.queue == asked.queue then
-    redis.call('COPY', made.key, rq .. 'job:' .. job)
+    redis.call('COPY', made.key, rq .. 'job:' .. job, 'REPLACE')
   else
     store_pointer(call, asked, 'queued')
     jobs_made[asked.tool] = { queue = asked.queue, key = rq .. 'job:' .. job }
