@@ -144,7 +144,9 @@ class AdmissionRules:
 
     def _sealer(self, spec: ToolSpec) -> Sealer:
         if not self.keyring.keys:
-            raise KeyringMissing(f"tool {spec.name!r} has secret fields: set TOOLONCE_KEYS where you submit its calls")
+            raise KeyringMissing(
+                f"tool {spec.name!r} has secret fields: set TOOLONCE_KEYS to the workers' where you submit its calls"
+            )
         return Sealer(self.keyring, self.tenant, spec.name)
 
     def _refusal(self, call: RequestedCall, spec: ToolSpec | None, arguments: Any) -> Failure | Heavy | None:

@@ -51,7 +51,10 @@ def check_start(registry: Registry, options: Timing, keyring: Keyring) -> tuple[
         )
     sealed = [tool.name for tool in registry if tool.spec.secret or tool.spec.secret_result]
     if sealed and not keyring.keys:
-        raise KeyringMissing(f"{', '.join(sealed)}: secret fields need keys: set {VARIABLE}")
+        raise KeyringMissing(
+            f"{', '.join(sealed)}: secret fields need keys: export {VARIABLE}=$(openssl rand -hex 32), the same "
+            "in each worker and harness"
+        )
     return tuple(_doubts(registry, options))
 
 

@@ -159,7 +159,7 @@ def test_a_registry_is_found_in_the_working_directory(app: Path) -> None:
     ("text", "place", "complaint"),
     [
         ("", "broken_a", "write it as package.module:registry"),
-        ("", "not_there:tools", r"no module 'not_there' in /.* or on Python's path$"),
+        ("", "not_there:tools", r"no module 'not_there' in /.* or on Python's path; go to the folder of your tools"),
         ("import nothing_like_this", "broken_b:tools", r"ModuleNotFoundError.*broken_b.py:1"),
         ("1 / 0", "broken_c:tools", r"ZeroDivisionError: division by zero \(broken_c.py:1\)"),
         ("tools = 5", "broken_d:tools", "has a int under 'tools', not a Registry"),
