@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 toolonce url                                     the server that programs in this folder use, if it runs
-redis-cli -u "$(toolonce url)" ping
 export TOOLONCE_REDIS_URL=$(toolonce url)        for a program that runs in another folder
 toolonce url --json
 """
