@@ -53,13 +53,18 @@ from .wire.frames import ProviderError
 from .wire.limits import TurnLimits
 
 if TYPE_CHECKING:
-    from .agent.conversation import (
+    from .agent.async_conversation import AsyncConversation
+    from .agent.conversation import Conversation
+    from .agent.terms import (
         Answer,
         AnswerEnd,
-        Conversation,
+        AsyncAnswer,
+        AsyncConversationOptions,
+        AsyncHooks,
+        ConversationOptions,
         Hooks,
         Terms,
-    )
+    )  # fmt: skip
     from .definitions.definition import ToolNote
     from .dialects.request import (
         forbid_parallel_calls,
@@ -103,8 +108,12 @@ __all__ = [
     "Answer",
     "AnswerEnd",
     "ArgumentsDraft",
+    "AsyncAnswer",
     "AsyncBatch",
     "AsyncClient",
+    "AsyncConversation",
+    "AsyncConversationOptions",
+    "AsyncHooks",
     "AsyncHttpxClient",
     "AsyncOpener",
     "Batch",
@@ -117,6 +126,7 @@ __all__ = [
     "Cancel",
     "Client",
     "Conversation",
+    "ConversationOptions",
     "DecoderClosed",
     "Dialect",
     "Draft",
@@ -183,10 +193,15 @@ _AT_FIRST_USE: dict[str, tuple[str, ...]] = {
     ".harness.submission": ("Intent",),
     ".replies.protocol": ("Message",),
     ".replies.call_ids": ("IdForm",),
-    ".agent.conversation": (
+    ".agent.async_conversation": ("AsyncConversation",),
+    ".agent.conversation": ("Conversation",),
+    ".agent.terms": (
         "AnswerEnd",
         "Answer",
-        "Conversation",
+        "AsyncAnswer",
+        "AsyncConversationOptions",
+        "AsyncHooks",
+        "ConversationOptions",
         "Hooks",
         "Terms",
     ),

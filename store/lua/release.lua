@@ -44,4 +44,5 @@ if reason == '' or reason == REPLICAS then
 end
 transition(call, 'running', 'held', event)
 wait_held(call, got[3], reason, tonumber(ARGV[5]))
+redis.call('PUBLISH', root .. 'wake:' .. (fields(call, 'turn_key')[1] or ''), call) -- a person may have to be asked
 return { 'released', give_up(call, fence, 'held') }

@@ -1,4 +1,4 @@
-"""Builds request bodies: user messages, the history, and the option that forbids parallel calls.
+"""Builds request bodies: user messages, the system prompt, the history, and the option that forbids parallel calls.
 
 Pure: sends nothing. Must not know turns, calls and results, nor any single dialect. To run the calls of a turn one by
 one, submit it with ``ordered=True``, which works with every provider.
@@ -17,23 +17,43 @@ from .table import spec_of
 Message = dict[str, Any]
 
 
-def user_message(text: str, dialect: Dialect) -> Message:
+def user_message(content: str | Sequence[Message], dialect: Dialect) -> Message:
     """A user's message in the form of the dialect.
+
+    Args:
+        content: a text; or content blocks (parts for ``google-generate``) in the provider's own form, such as text and
+            images. Ollama has no blocks: there, each is an object with ``content`` (text), ``images``, or both.
 
     Raises:
         UnknownDialect: no such dialect.
+        TypeError: the content is neither a text nor a list of objects.
+        ValueError: there is no block.
     """
-    return spec_of(dialect).request.user_message(text)
+    request = spec_of(dialect).request
+    if isinstance(content, str):
+        return request.user_message(content)
+    if not isinstance(content, Sequence) or not all(isinstance(block, dict) for block in content):
+        raise TypeError("a user's message is a text or a list of content blocks, which are objects")
+    if not content:
+        raise ValueError("a user's message needs at least one content block")
+    return request.user_message(content)
 
 
-def request_body(base: Mapping[str, Any], messages: Sequence[Message], dialect: Dialect) -> dict[str, Any]:
+def request_body(
+    base: Mapping[str, Any], messages: Sequence[Message], dialect: Dialect, *, system: str = ""
+) -> dict[str, Any]:
     """The request body for a streamed turn: `base` (model, tools, ...) with the history added.
+
+    Args:
+        system: the system prompt, put where the provider wants it: in the history's first message, or in a member of
+            its own. It is no part of the history, so it may change between requests, and no trimming cuts it.
 
     Raises:
         UnknownDialect: no such dialect.
     """
     request = spec_of(dialect).request
-    return {**base, request.HISTORY: list(messages), **request.STREAMED}
+    body = {**base, request.HISTORY: list(messages), **request.STREAMED}
+    return request.with_system(body, system) if system else body
 
 
 def forbid_parallel_calls(body: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:

@@ -61,8 +61,14 @@ class RequestModule(Protocol):
     def TOOLS(self) -> tuple[str, ...]:  # noqa: N802
         """The path of the member that holds the list of tools."""
 
-    def user_message(self, text: str) -> dict[str, Any]:
-        """A user's message in the form of the dialect."""
+    def user_message(self, content: str | Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """A user's message in the form of the dialect, of a text or of content blocks."""
+
+    def with_system(self, body: Mapping[str, Any], text: str) -> dict[str, Any]:
+        """A copy of a body with the system prompt."""
+
+    def pairs(self, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+        """By what each call, and each result, in a message of the history is paired: its id as a rule."""
 
     def at_most_one_call(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """A copy of a body with tools that allows at most one call per turn; None where there is no such option."""

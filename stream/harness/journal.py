@@ -6,25 +6,27 @@ Decides the form of entries, and that they are sealed where there are keys. Must
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
 from ...store.model.errors import KeyringMissing
+from ...store.model.specs import ToolSpec
 from ...store.operations import journal
+from ...store.operations.operation import Operation
 from ...store.operations.tools import published
 from ..replies.protocol import Message
 from ..turns.turn import RejectedCall, ToolCall
-from .client import Client
+from .submission import SubmissionTerms
 
-StepKind = Literal["question", "turn", "paused", "results"]
+StepKind = Literal["history", "question", "turn", "paused", "results"]
 _SEALED = "sealed:"
 
 
 @dataclass(frozen=True, slots=True)
 class JournalStep:
-    """One step (a question, a turn, or results): what it adds to the history, and for a turn its calls.
+    """One step (earlier history, question, turn, or results): what it adds to the history, and for a turn its calls.
 
     Attributes:
         step: of a question, the id that the caller gave it.
@@ -46,30 +48,35 @@ class JournalStep:
     reply_ids: tuple[str | None, ...] = ()
 
 
-class Journal:
-    """The entries of one scope's conversation that this object has read or written."""
+Operations = Generator[Operation[Any], Any, None]
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._terms = client.terms
+
+class Journal:
+    """The entries of one scope's conversation that this object has read or written. Sans-IO: the methods yield store
+    operations and are sent their answers."""
+
+    def __init__(self, terms: SubmissionTerms) -> None:
+        self._terms = terms
         self.entries: list[JournalStep] = []
 
-    def read(self) -> None:
-        texts = self._client.run(journal.read(self._terms.space, self._terms.scope))
+    def read(self) -> Operations:
+        texts = yield journal.read(self._terms.space, self._terms.scope)
         self.entries = [self._open(text) for text in texts]
 
-    def add(self, entry: JournalStep) -> None:
+    def add(self, entry: JournalStep) -> Operations:
         """Write the next entry. Where another harness wrote first, its entries count, and are read instead.
 
         Raises:
             KeyringMissing: calls of the entry have secret fields, and there are no keys to seal them.
         """
+        if entry.calls and not self._terms.keyring.keys:
+            self._check_secrets(entry.calls, (yield published(self._terms.space)).tools)
         text = self._seal(entry)
-        stands = self._client.run(journal.write(self._terms.space, self._terms.scope, len(self.entries), text))
+        stands = yield journal.write(self._terms.space, self._terms.scope, len(self.entries), text)
         if stands == text:
             self.entries.append(entry)
         else:
-            self.read()
+            yield from self.read()
 
     def has_step(self, step: str) -> bool:
         return any(entry.kind == "question" and entry.step == step for entry in self.entries)
@@ -83,11 +90,9 @@ class Journal:
         text = json.dumps({**asdict(entry), "calls": [asdict(call) for call in entry.calls]})
         if self._terms.keyring.keys:
             return _SEALED + self._terms.keyring.encrypt(text)
-        self._check_secrets(entry.calls)
         return text
 
-    def _check_secrets(self, calls: Sequence[ToolCall | RejectedCall]) -> None:
-        tools = self._client.run(published(self._terms.space)).tools if calls else {}
+    def _check_secrets(self, calls: Sequence[ToolCall | RejectedCall], tools: Mapping[str, ToolSpec]) -> None:
         if any(call.name in tools and tools[call.name].secret for call in calls):
             raise KeyringMissing("a call has secret fields: set TOOLONCE_KEYS where the conversation runs")
 

@@ -13,10 +13,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RIGHT = """
+from collections.abc import Callable
 from typing import Any, assert_type
 from toolonce.store import CallNotSucceeded, Outcome, ToolonceError
 from toolonce.stream import (
-    AsyncClient, Client, Dialect, ToolCall, ToolDefinitions, TurnDecoder, decode_body, forbid_parallel_calls,
+    Answer, AsyncAnswer, AsyncClient, AsyncConversation, AsyncHooks, AsyncOpener, Client, Conversation, Dialect, Hooks,
+    Message, Opener, ToolCall, ToolDefinitions, TurnDecoder, decode_body, forbid_parallel_calls, request_body,
+    user_message,
 )
 from toolonce.worker import Call, Effect, Registry, Tool, call_for
 
@@ -72,6 +75,30 @@ async def one_by_one(client: Client, other: AsyncClient) -> list[Outcome]:
     return [first, second, *seen]
 
 
+def talk(client: Client, ask: Callable[[list[Message]], Opener]) -> tuple[Outcome, ...]:
+    hooks = Hooks(on_outcome=lambda outcome: print(outcome.word), trim=lambda groups: groups[-3:])
+    body: dict[str, Any] = request_body({"model": "m"}, [], "anthropic", system="Be brief.")
+    talking = Conversation(client, "anthropic", ask, hooks=hooks, history=[user_message("Hello.", "anthropic")])
+    said: Answer = talking.say([{"type": "text", "text": str(body)}], step="s1")
+    if said.batch is not None:
+        said.batch.wait(1)
+    for held in said.held:
+        talking.approve(held, actor="maria")
+    return said.held
+
+
+async def told_async(outcome: Outcome) -> None:
+    print(outcome.word)
+
+
+async def talk_async(client: AsyncClient, ask: Callable[[list[Message]], AsyncOpener]) -> None:
+    talking = AsyncConversation(client, "anthropic", ask, hooks=AsyncHooks(on_outcome=told_async))
+    said: AsyncAnswer = await talking.say("Hello.", step="s1")
+    if said.ended == "held" and said.batch is not None:
+        await said.batch.wait(1)
+        await talking.deny(said.held[0], actor="maria")
+
+
 def answer(client: Client) -> Any:
     outcomes: tuple[Outcome, ...] = client.submit_calls([call], turn_id="t").wait(timeout=1)
     try:
@@ -98,6 +125,9 @@ WRONG = {
     "a public name misspelt": "from toolonce.stream import Clientt",
     "an option of a single call misspelt": "Client(scope='s').call('add', {}, callid='x')",
     "an option of a single call of another type": "Client(scope='s').call('add', {}, call_id='x', occurrence='2')",
+    "a conversation's end misspelt": "def ended(a: Answer) -> bool: return a.ended == 1 + 'held'",
+    "a blocking hook that is a coroutine function": "Hooks(on_outcome=told_async)",
+    "content that is no message": "def say(c: Conversation) -> Any: return c.say(7, step='s')",
     "a call's option that there is not": "ToolCall('add', {}, id='x')",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HISTORY = "messages"
@@ -11,8 +11,19 @@ STREAMED: Mapping[str, Any] = {"stream": True}
 TOOLS = ("tools",)
 
 
-def user_message(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
+def user_message(content: str | Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"role": "user", "content": content if isinstance(content, str) else list(content)}
+
+
+def with_system(body: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {**body, "system": text}
+
+
+def pairs(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+    return calls, [str(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"]
 
 
 def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any]:

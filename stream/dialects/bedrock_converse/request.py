@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HISTORY = "messages"
@@ -11,8 +11,20 @@ STREAMED: Mapping[str, Any] = {}  # the URL path requests the stream
 TOOLS = ("toolConfig", "tools")
 
 
-def user_message(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": [{"text": text}]}
+def user_message(content: str | Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"role": "user", "content": [{"text": content}] if isinstance(content, str) else list(content)}
+
+
+def with_system(body: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {**body, "system": [{"text": text}]}
+
+
+def pairs(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Those of tools that the provider runs itself have a ``type``."""
+    called = [block["toolUse"] for block in message.get("content") or () if "toolUse" in block]
+    answered = [block["toolResult"] for block in message.get("content") or () if "toolResult" in block]
+    calls = [str(call.get("toolUseId")) for call in called if not call.get("type")]
+    return calls, [str(result.get("toolUseId")) for result in answered if not result.get("type")]
 
 
 def at_most_one_call(body: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HISTORY = "input"
@@ -11,8 +11,18 @@ STREAMED: Mapping[str, Any] = {"stream": True}
 TOOLS = ("tools",)
 
 
-def user_message(text: str) -> dict[str, Any]:
-    return {"type": "user_input", "content": [{"type": "text", "text": text}]}
+def user_message(content: str | Sequence[dict[str, Any]]) -> dict[str, Any]:
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    return {"type": "user_input", "content": blocks}
+
+
+def with_system(body: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {**body, "system_instruction": text}
+
+
+def pairs(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    calls = [str(message.get("id"))] if message.get("type") == "function_call" else []
+    return calls, [str(message.get("call_id"))] if message.get("type") == "function_result" else []
 
 
 def at_most_one_call(body: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from toolonce.store.connections.connection import Patience
 from toolonce.store.model.keyring import Keyring
 from toolonce.store.model.states import State
 from toolonce.store.operations.recovery import Retention
-from toolonce.stream.agent.conversation import Terms
+from toolonce.stream.agent.terms import Terms
 from toolonce.stream.provider.retry import Budget
 from toolonce.worker import Registry
 from toolonce.worker.runtime.preflight import check_start

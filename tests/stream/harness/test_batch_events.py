@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -71,6 +72,18 @@ def test_an_approval_that_is_asked_for_is_told_and_so_is_its_answer(bench: Bench
     assert told([next(events)]) == [("w1", "queued")]
     bench.run_next("sent")
     assert [outcome.value for outcome in events] == ["sent"]
+
+
+def test_a_call_that_its_worker_holds_for_an_approval_is_told_at_once(bench: Bench) -> None:
+    batch = bench.client.submit_calls(calls(1), turn_id="t")
+    events = batch.events(60, until_held=True)
+    assert told([next(events)]) == [("call_0", "queued")]
+    run = bench.scene.take()
+    assert told([next(events)]) == [("call_0", "running")]
+    with ThreadPoolExecutor(1) as pool:
+        rest = pool.submit(lambda: told(events))
+        assert bench.scene.release(run, held="approval") == "held"
+        assert rest.result(30) == [("call_0", "approval")]
 
 
 def test_events_end_where_only_people_can_go_on(bench: Bench, other: Client) -> None:
