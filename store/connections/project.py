@@ -115,7 +115,8 @@ class Project:
         """Other places where someone may have started a store: below and beside the folder from which we look, below
         and beside this project, and this user's own."""
         found: list[Path] = []
-        for place in dict.fromkeys([*self.seen_from[:2], self.folder.parent, self.folder.parent.parent]):
+        own = self.folder.parents[:2] if self.folder.name == FOLDER else ()
+        for place in dict.fromkeys([*self.seen_from[:2], *own]):
             with suppress(OSError):
                 found += sorted(place.glob(f"*/{FOLDER}"))
         return [*(place for place in found if _is_own(place)), user_folder()]

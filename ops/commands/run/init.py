@@ -83,9 +83,16 @@ def _write(path: Path, text: bytes) -> bool:
 
 def _next(folder: Path) -> Iterator[str]:
     """The two commands to run next, as they work in this shell."""
-    enter = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
+    enter = "" if _is_here(folder) else f"cd {quote(str(folder))} && "
     yield f"{enter}{join([_program('toolonce'), 'up', '--tools', 'tools:tools'])}"
     yield f"{enter}{join([_program('python'), 'harness.py'])}"
+
+
+def _is_here(folder: Path) -> bool:
+    try:
+        return folder.resolve() == Path.cwd()
+    except FileNotFoundError:  # the current folder was removed
+        return False
 
 
 def _program(name: str) -> str:
