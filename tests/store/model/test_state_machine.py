@@ -48,6 +48,7 @@ ONCE = {
     "mark": spec("mark", "idempotent", unique_by=("order",), unique_for_ms=LEASE_MS, deadline_ms=20 * LEASE_MS),
     "ship": spec("ship", hold_duplicates=True, approval_ms=50 * LEASE_MS, deadline_ms=20 * LEASE_MS),
 }
+ENDS = (State.SUCCEEDED, State.FAILED, State.REFUSED, State.UNKNOWN)
 NO_EFFECT = Failure("no_account", "no such account", effect="none")
 OLD, NEW = "the old key of all", "the new key of all"
 KEYRINGS = [Keyring.parse(f"{OLD},{NEW}"), Keyring.parse(f"{NEW},{OLD}")]
@@ -70,7 +71,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.entered: dict[str, Run] = {}
         self.excused: set[str] = set()
         self.spoken: set[str] = set()
-        self.submitted = 0
+        self.submitted = self.wishes = 0
         self.follows: dict[str, str] = {}
         self.followed: set[str] = set()
         self.paused: set[str] = set()
@@ -150,6 +151,19 @@ class StoreMachine(RuleBasedStateMachine):
             ending = execution.Ending(state, f'"{run.fence}"' if state is State.SUCCEEDED else "", BROKEN)
             self.starts[f"tool:{run.tool}"] *= state is not State.REFUSED
             self.send(execution.settle(self.space, run, ending), again)
+
+    @rule(target=runs, run=runs, state=st.sampled_from(ENDS), again=st.booleans())
+    def settle_and_go_on(self, run: Run | None, state: State, again: bool) -> Any:
+        """As a slot does under load: the next call comes with the end of the one before."""
+        if run is None:
+            return None
+        self.every_move_is_a_row_of_the_table()  # what gave leave since the last look
+        ending = execution.Ending(state, f'"{run.fence}"' if state is State.SUCCEEDED else "", BROKEN)
+        self.starts[f"tool:{run.tool}"] *= state is not State.REFUSED
+        self.wishes += 1
+        wish = execution.NextClaim("default", f"wish-{self.wishes}", f"slot-{self.wishes}", LEASE_MS)
+        answer = self.send(execution.settle(self.space, run, ending, wish=wish), again)
+        return answer.next and self.start(answer.next)
 
     @rule(run=runs, how=st.sampled_from(["release", "retry_later", "interrupt"]), again=st.booleans())
     def give_up(self, run: Run | None, how: str, again: bool) -> None:
@@ -295,8 +309,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.every_move_is_a_row_of_the_table()  # what gave leave since the last look
         delivery = self.scene.delivery(job)
         run = self.send(execution.claim(self.space, delivery, lease_ms=LEASE_MS), again)
-        if not isinstance(run, Run):
-            return None
+        return self.start(run) if isinstance(run, Run) else None
+
+    def start(self, run: Run) -> Run:
+        """Somebody has claimed a call, and enters its handler."""
         assert not self.is_paused(self.scene.record(run.call).fields), "it was claimed while it was paused"
         if run.effect == "mutating" and run.call in self.entered:
             assert run.call in self.excused, "a mutating call was entered twice, and nobody gave leave"
