@@ -48,7 +48,6 @@ ONCE = {
     "mark": spec("mark", "idempotent", unique_by=("order",), unique_for_ms=LEASE_MS, deadline_ms=20 * LEASE_MS),
     "ship": spec("ship", hold_duplicates=True, approval_ms=50 * LEASE_MS, deadline_ms=20 * LEASE_MS),
 }
-ENDS = (State.SUCCEEDED, State.FAILED, State.REFUSED, State.UNKNOWN)
 NO_EFFECT = Failure("no_account", "no such account", effect="none")
 OLD, NEW = "the old key of all", "the new key of all"
 KEYRINGS = [Keyring.parse(f"{OLD},{NEW}"), Keyring.parse(f"{NEW},{OLD}")]
@@ -106,9 +105,8 @@ class StoreMachine(RuleBasedStateMachine):
     )  # fmt: skip
     def submit(self, tool: str, lane: str, held: bool, tenant: str) -> str:
         self.submitted += 1
-        lanes = (lane,) if lane else ()
-        why = "approval" if held and tool == "pay" else ""
-        return self.scene.submit(f"call-{self.submitted}", of=TOOLS[tool], lanes=lanes, held=why, tenant=tenant)
+        more: dict[str, Any] = {"lanes": (lane,) if lane else (), "held": "approval" if held and tool == "pay" else ""}
+        return self.scene.submit(f"call-{self.submitted}", of=TOOLS[tool], tenant=tenant, **more)
 
     @rule(target=calls, first=calls)
     def submit_follower(self, first: str) -> str:
@@ -145,16 +143,9 @@ class StoreMachine(RuleBasedStateMachine):
     def redeliver(self, call: str) -> Any:
         return self.claim(self.scene.record(call).idempotency_key, False)
 
-    @rule(run=runs, state=st.sampled_from(State), again=st.booleans())
-    def settle(self, run: Run | None, state: State, again: bool) -> None:
-        if run is not None:
-            ending = execution.Ending(state, f'"{run.fence}"' if state is State.SUCCEEDED else "", BROKEN)
-            self.starts[f"tool:{run.tool}"] *= state is not State.REFUSED
-            self.send(execution.settle(self.space, run, ending), again)
-
-    @rule(target=runs, run=runs, state=st.sampled_from(ENDS), again=st.booleans())
-    def settle_and_go_on(self, run: Run | None, state: State, again: bool) -> Any:
-        """As a slot does under load: the next call comes with the end of the one before."""
+    @rule(target=runs, run=runs, state=st.sampled_from(State), goes_on=st.booleans(), again=st.booleans())
+    def settle(self, run: Run | None, state: State, goes_on: bool, again: bool) -> Any:
+        """Under load the next call comes with the end of the one before."""
         if run is None:
             return None
         self.every_move_is_a_row_of_the_table()  # what gave leave since the last look
@@ -162,7 +153,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.starts[f"tool:{run.tool}"] *= state is not State.REFUSED
         self.wishes += 1
         wish = execution.NextClaim("default", f"wish-{self.wishes}", f"slot-{self.wishes}", LEASE_MS)
-        answer = self.send(execution.settle(self.space, run, ending, wish=wish), again)
+        answer = self.send(execution.settle(self.space, run, ending, wish=wish if goes_on else None), again)
         return answer.next and self.start(answer.next)
 
     @rule(run=runs, how=st.sampled_from(["release", "retry_later", "interrupt"]), again=st.booleans())
@@ -170,12 +161,12 @@ class StoreMachine(RuleBasedStateMachine):
         if run is None:
             return
         held = self.is_held(run)
+        if how in ("release", "retry_later") and held:
+            self.excused.add(run.call)
         if how == "release":
             self.starts[f"tool:{run.tool}"] = []  # what was not entered returns its start
-            self.excuse(run, held)
             self.send(execution.release(self.space, run), again)
         elif how == "retry_later":
-            self.excuse(run, held)
             self.send(execution.retry_later(self.space, run, delay_ms=LEASE_MS, failure=BROKEN), again)
         else:
             self.send(execution.interrupt(self.space, run, reason="drain"), again)
@@ -216,13 +207,8 @@ class StoreMachine(RuleBasedStateMachine):
         ends=st.booleans(), again=st.booleans(),
     )  # fmt: skip
     def pause(self, what: str, ends: bool, again: bool) -> None:
-        word = self.scene.word()
-        if ends:
-            self.send(resume(self.space, what, word), again)
-            self.paused.discard(what)
-        else:
-            self.send(pause(self.space, what, word), again)
-            self.paused.add(what)
+        self.send((resume if ends else pause)(self.space, what, self.scene.word()), again)
+        (self.paused.discard if ends else self.paused.add)(what)
 
     @rule(call=calls, again=st.booleans())
     def purge(self, call: str, again: bool) -> None:
@@ -335,10 +321,6 @@ class StoreMachine(RuleBasedStateMachine):
     def is_held(self, run: Run) -> bool:
         record = self.scene.record(run.call)
         return record.state is State.RUNNING and record.fence == run.fence
-
-    def excuse(self, run: Run, held: bool) -> None:
-        if held:
-            self.excused.add(run.call)
 
     def known(self) -> list[str]:
         root = f"{self.space.root}call:"
