@@ -13,10 +13,14 @@ local function is_at_rest(state)
   return state and (not OPEN[state] or state == 'unknown')
 end
 
+local jobs = {}
 for i = 3, at - 1 do
   if is_at_rest(fields(string.sub(ARGV[i], 1, 32), 'state')[1]) then
-    redis.call('DEL', rq .. 'job:' .. ARGV[i])
+    jobs[#jobs + 1] = rq .. 'job:' .. ARGV[i]
   end
+end
+if jobs[1] then
+  redis.call('DEL', unpack(jobs))
 end
 while at < #ARGV do
   local job, queue, token, how = unpack(ARGV, at, at + 3)
