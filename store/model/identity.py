@@ -79,7 +79,7 @@ def intent_call_key(namespace: str, scope: str, intent: str) -> str:
 
 def turn_key(namespace: str, scope: str, turn_id: str) -> str:
     """The key under which a turn lists its calls."""
-    return digest(VERSION, namespace, "batch", scope, turn_id)
+    return _hash(_same(VERSION, namespace, "batch", scope) + _framed(turn_id))
 
 
 def fingerprint(tool: str, arguments: Any, key: bytes | None = None) -> str:

@@ -32,12 +32,13 @@ from .script_arguments import Counted, Each, arguments_of, repeated
 
 NEAR_MEMORY_LIMIT = "Redis is near its memory limit; start workers, raise maxmemory, or `toolonce purge` settled calls"
 RECORD_VERSION = "1"
+_FINGERPRINT = ANSWER_FIELDS.index("fp")
 
 
 def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[tuple[Outcome | None, ...]]:
     """What the store knows of these calls, in their order; None of those that are not stored. Each record is read at
     one moment."""
-    commands = [("HMGET", space.record(call.key), "fp", *ANSWER_FIELDS) for call in calls]
+    commands = [("HMGET", space.record(call.key), *ANSWER_FIELDS) for call in calls]
 
     def read(replies: Sequence[Any]) -> tuple[Outcome | None, ...]:
         return tuple([_stored(call, reply) for call, reply in zip(calls, replies, strict=True)])
@@ -46,12 +47,12 @@ def lookup(space: Namespace, calls: Sequence[Identified]) -> Query[tuple[Outcome
 
 
 def _stored(call: Identified, reply: list[bytes | None]) -> Outcome | None:
-    fingerprint, *answer = reply
+    fingerprint = reply[_FINGERPRINT]
     if fingerprint is None:
         return None
     if fingerprint.decode() in call.fingerprints:
-        return read_outcome(call.key, answer, replayed=True)
-    return _conflict(call, answer)
+        return read_outcome(call.key, reply, replayed=True)
+    return _conflict(call, reply)
 
 
 def _conflict(call: Identified, answer: list[bytes | None]) -> Outcome:

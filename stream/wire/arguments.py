@@ -28,6 +28,8 @@ _WRITING = json.JSONEncoder(ensure_ascii=False, check_circular=False)  # what wa
 _WRITING_ANY = json.JSONEncoder(ensure_ascii=False, default=lambda value: f"<{type(value).__name__}>")
 _SORTING = json.JSONEncoder(sort_keys=True, check_circular=False)
 
+_PLAIN_MEMBERS, _PLAIN_INTEGER = 32, 2**31
+
 
 class Unusable(ValueError):
     """The arguments show that the turn itself is damaged; ``str()`` says how."""
@@ -118,10 +120,31 @@ def check_held(value: Any, kind: str, limits: TurnLimits = DEFAULT_LIMITS) -> De
         if isinstance(value, str):
             return decode_free_text([str(value)])
         return DecodedArguments(None, _held_text(value), "not_text")
+    if limits is DEFAULT_LIMITS and _is_plain(value):
+        return DecodedArguments(value, None)
     reason = _fault(value, limits, limits.held_values)
     if reason == "too_large":
         return DecodedArguments(None, "", reason)  # no text: to write it could take all memory
     return DecodedArguments(None, _held_text(value), reason) if reason else DecodedArguments(value, None)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a small object of ASCII texts, small integers, truth values and nulls, as most arguments are: such
+    a one has no fault, and is told so several times faster."""
+    if type(value) is not dict or len(value) > _PLAIN_MEMBERS:
+        return False
+    for name, member in value.items():
+        if type(name) is not str or not name.isascii():
+            return False
+        kind = type(member)
+        if not (
+            (kind is str and member.isascii())
+            or (kind is int and -_PLAIN_INTEGER < member < _PLAIN_INTEGER)
+            or kind is bool
+            or member is None
+        ):
+            return False
+    return True
 
 
 def _held_text(value: Any) -> str:
